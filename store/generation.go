@@ -1,0 +1,203 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"example.com/convmem/store/vfs"
+	"github.com/oklog/ulid/v2"
+)
+
+// Sink is state that a caller derives from the records, such as an index. The
+// log fills it in log order, and makes a new one for every new log file, so that
+// it never outlives the records it came from.
+type Sink interface {
+	// Apply takes the next durable record. It is never called while a
+	// function given to [Log.View] runs on the same sink. An error means that
+	// the record breaks the caller's invariants; the store then counts as
+	// corrupt.
+	Apply(Record) error
+}
+
+// Inheritor is a Sink that takes over state which only the process remembers
+// when a rebuild replaces the sink before it.
+type Inheritor interface {
+	// Inherit is called once, after all records were applied and before the
+	// first view of the new sink.
+	Inherit(old Sink)
+}
+
+// Record is one change of the log.
+type Record struct {
+	ID      ulid.ULID
+	Seq     uint64 // grows from record to record, with gaps
+	Deleted bool
+	Payload []byte // valid during Apply only; nil when Deleted
+}
+
+// location is where the live state of a record stands.
+type location struct {
+	offset int64
+	size   int64
+}
+
+// counts describes the frames of one log file.
+type counts struct {
+	records   int64 // puts and deletes
+	deletes   int64
+	updates   int64 // puts of a record that was live
+	liveBytes int64
+}
+
+// generation is one log file and everything derived from it. Its bytes below
+// end never change. The fields behind end belong to the writer; readers see
+// them under the Log's lock.
+type generation struct {
+	name   string
+	file   vfs.File
+	header header
+	salt   uint32
+
+	sink   Sink
+	table  map[ulid.ULID]location
+	end    position // behind the last durable, applied frame
+	last   kind     // of that frame, 0 if there is none
+	lastID ulid.ULID
+	counts counts
+}
+
+// openGeneration opens the log file name and checks its header. No frame is
+// read yet.
+func openGeneration(fsys vfs.FS, name string, sink Sink) (*generation, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	h, err := readHeader(name, file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return newGeneration(name, file, h, sink), nil
+}
+
+func readHeader(name string, file vfs.File) (header, error) {
+	b := make([]byte, headerSize)
+	n, err := file.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return header{}, err
+	}
+	return decodeHeader(name, b[:n])
+}
+
+func newGeneration(name string, file vfs.File, h header, sink Sink) *generation {
+	return &generation{
+		name:   name,
+		file:   file,
+		header: h,
+		salt:   h.salt(),
+		sink:   sink,
+		table:  map[ulid.ULID]location{},
+		end:    h.start(),
+		lastID: h.lastID,
+	}
+}
+
+// load applies whole groups from end up to limit. It returns nil when they
+// reach limit, and a *badFrame at the group where they stop.
+func (g *generation) load(limit int64) (watermark int64, err error) {
+	s := newScanner(g.file, g.salt, g.end, limit)
+	for {
+		frames, err := s.group()
+		if errors.Is(err, io.EOF) {
+			return s.watermark, nil
+		}
+		if err != nil {
+			return s.watermark, err
+		}
+		if err := g.apply(frames, s.at); err != nil {
+			return s.watermark, err
+		}
+	}
+}
+
+// apply takes a durable group over into table, counts and sink.
+func (g *generation) apply(frames []located, end position) error {
+	for _, f := range frames {
+		if err := g.applyFrame(f); err != nil {
+			return g.corrupt(f, err)
+		}
+		g.last = f.kind
+	}
+	g.end = end
+	return nil
+}
+
+func (g *generation) corrupt(f located, err error) error {
+	return &CorruptError{File: g.name, Offset: f.offset, ID: f.id, Reason: err.Error(), Err: err}
+}
+
+func (g *generation) applyFrame(f located) error {
+	if f.kind == kindClean {
+		return nil
+	}
+	old, existed := g.table[f.id]
+	g.counts.records++
+	g.counts.liveBytes -= old.size
+	switch {
+	case f.kind == kindDelete && !existed:
+		return fmt.Errorf("a delete of a record that does not exist: %w", errInvariant)
+	case f.kind == kindDelete:
+		delete(g.table, f.id)
+		g.counts.deletes++
+	default:
+		g.table[f.id] = location{offset: f.offset, size: f.size}
+		g.counts.liveBytes += f.size
+		if existed {
+			g.counts.updates++
+		}
+	}
+	if g.lastID.Compare(f.id) < 0 {
+		g.lastID = f.id
+	}
+	return g.sink.Apply(Record{ID: f.id, Seq: f.seq, Deleted: f.kind == kindDelete, Payload: f.record()})
+}
+
+// record is the payload as the caller sees it.
+func (f frame) record() []byte {
+	if f.kind == kindDelete {
+		return nil
+	}
+	return f.payload
+}
+
+// errInvariant marks intact frames that contradict each other.
+var errInvariant = errors.New("stored records contradict each other")
+
+// get reads and checks the live record under id.
+func (g *generation) get(id ulid.ULID) ([]byte, error) {
+	at, ok := g.table[id]
+	if !ok {
+		return nil, ErrNotFound
+	}
+	f, err := readFrameAt(g.file, g.salt, at.offset, at.size)
+	if err == nil && f.id != id {
+		err = &badFrame{offset: at.offset, reason: "another record stands here"}
+	}
+	var bad *badFrame
+	if errors.As(err, &bad) {
+		return nil, &CorruptError{File: g.name, Offset: at.offset, ID: id, Reason: bad.reason}
+	}
+	return f.payload, err
+}
+
+// lastSeq is the greatest sequence number ever used.
+func (g *generation) lastSeq() uint64 { return max(g.header.lastSeq, g.end.seq) }
+
+// deadBytes is what a rebuild would free.
+func (g *generation) deadBytes() int64 { return g.end.offset - headerSize - g.counts.liveBytes }
+
+// slot says what is durable in this generation.
+func (g *generation) slot() slot {
+	return slot{fileID: g.header.fileID, generation: g.header.generation, durableEnd: g.end.offset, chain: g.end.chain}
+}

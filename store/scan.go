@@ -1,0 +1,204 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.com/convmem/store/vfs"
+)
+
+// badFrame says that the bytes at an offset are not the next frame. Whether
+// that is the trace of a crash or damage is for recovery to decide.
+type badFrame struct {
+	offset int64
+	reason string
+}
+
+func (e *badFrame) Error() string { return fmt.Sprintf("offset %d: %s", e.offset, e.reason) }
+
+// located is a frame with its place in the file.
+type located struct {
+	frame
+	offset int64
+	size   int64
+}
+
+// scanner reads the frames of a log from one position to an end.
+type scanner struct {
+	in   *bufio.Reader
+	salt uint32
+	at   position
+	end  int64
+	// watermark is the greatest synced offset read so far.
+	watermark int64
+}
+
+func newScanner(f vfs.File, salt uint32, from position, end int64) *scanner {
+	return &scanner{in: bufferedReader(f, from.offset, end), salt: salt, at: from, end: end}
+}
+
+// readAhead is what a scan reads at a time.
+const readAhead = 256 << 10
+
+func bufferedReader(f vfs.File, from, end int64) *bufio.Reader {
+	return bufio.NewReaderSize(io.NewSectionReader(f, from, end-from), int(min(readAhead, end-from)))
+}
+
+// group returns the frames of the next atomic group. At the end it returns
+// io.EOF, for bytes that are not a whole group a *badFrame at the group's
+// start, and for a failed read the cause. Only a whole group moves at.
+func (s *scanner) group() ([]located, error) {
+	start := s.at
+	var frames []located
+	for {
+		f, err := s.next()
+		if err != nil {
+			s.at = start
+			return nil, groupError(err, start.offset, len(frames))
+		}
+		frames = append(frames, f)
+		if !f.more {
+			return frames, nil
+		}
+	}
+}
+
+func groupError(err error, start int64, frames int) error {
+	var bad *badFrame
+	switch {
+	case errors.Is(err, io.EOF) && frames > 0:
+		return &badFrame{offset: start, reason: "an atomic group is cut off"}
+	case errors.As(err, &bad):
+		return &badFrame{offset: start, reason: bad.reason}
+	}
+	return err
+}
+
+// next returns the next frame and moves at behind it.
+func (s *scanner) next() (located, error) {
+	if s.at.offset == s.end {
+		return located{}, io.EOF
+	}
+	whole, err := s.read()
+	if err != nil {
+		return located{}, err
+	}
+	f, ok := decodeFrame(whole, s.salt)
+	if !ok {
+		return located{}, s.bad("the payload does not match its checksum")
+	}
+	if reason := f.disagreement(s.at); reason != "" {
+		return located{}, s.bad(reason)
+	}
+	here := located{frame: f, offset: s.at.offset, size: int64(len(whole))}
+	s.at = f.after(whole, s.at)
+	s.watermark = max(s.watermark, f.synced)
+	return here, nil
+}
+
+// read returns the bytes of one frame whose header checks.
+func (s *scanner) read() ([]byte, error) {
+	left := s.end - s.at.offset
+	if left < frameHeaderSize {
+		return nil, s.bad("a frame is cut off")
+	}
+	head, err := s.in.Peek(frameHeaderSize)
+	if err != nil {
+		return nil, readError(err)
+	}
+	payload, ok := checkFrameHeader(head, s.salt)
+	if !ok {
+		return nil, s.bad("the frame header does not match its checksum")
+	}
+	if frameSize(payload) > left {
+		return nil, s.bad("a frame is cut off")
+	}
+	whole := make([]byte, frameSize(payload))
+	_, err = io.ReadFull(s.in, whole)
+	return whole, readError(err)
+}
+
+// readError keeps an end of file inside the scanned range, which means that the
+// file shrank meanwhile, from passing for the end of the log.
+func readError(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the log became shorter while it was read: %w", io.ErrNoProgress)
+	}
+	return err
+}
+
+func (s *scanner) bad(reason string) error {
+	return &badFrame{offset: s.at.offset, reason: reason}
+}
+
+// disagreement says why an intact frame cannot be the next one at p, or "".
+func (f frame) disagreement(p position) string {
+	switch {
+	case f.chain != p.chain:
+		return "the frame does not follow the one before it"
+	case f.seq <= p.seq:
+		return "the sequence number does not grow"
+	case f.synced > p.offset:
+		return "the frame vouches for bytes behind itself"
+	case f.kind < kindPut || f.kind > kindClean:
+		return "the frame is of an unknown kind"
+	}
+	return ""
+}
+
+// vouched looks in [from, end) for an intact frame that was built when more
+// than from was durable. Such a frame proves that what stands at from was
+// acknowledged and has been damaged since. Frames start at multiples of
+// frameAlign, so every such place is tried.
+func vouched(f vfs.File, salt uint32, from, end int64) (bool, error) {
+	head := bufferedReader(f, from, end)
+	for at := from; end-at >= frameHeaderSize; {
+		h, err := head.Peek(frameHeaderSize)
+		if err != nil {
+			return false, readError(err)
+		}
+		step := int64(frameAlign)
+		if payload, ok := checkFrameHeader(h, salt); ok && frameSize(payload) <= end-at {
+			found, err := readFrameAt(f, salt, at, frameSize(payload))
+			if err != nil && !isBadFrame(err) {
+				return false, err
+			}
+			if err == nil && found.synced > from {
+				return true, nil
+			}
+		}
+		if _, err := head.Discard(int(min(step, end-at))); err != nil {
+			return false, readError(err)
+		}
+		at += step
+	}
+	return false, nil
+}
+
+func isBadFrame(err error) bool {
+	var bad *badFrame
+	return errors.As(err, &bad)
+}
+
+// readFrameAt reads and checks the frame of the given size at offset. Its
+// payload belongs to the caller.
+func readFrameAt(f vfs.File, salt uint32, offset, size int64) (frame, error) {
+	whole := make([]byte, size)
+	if _, err := f.ReadAt(whole, offset); err != nil {
+		if errors.Is(err, io.EOF) {
+			return frame{}, &badFrame{offset: offset, reason: "the frame is cut off"}
+		}
+		return frame{}, err
+	}
+	payload, ok := checkFrameHeader(whole, salt)
+	if !ok || frameSize(payload) != size {
+		return frame{}, &badFrame{offset: offset, reason: "the frame header does not match its checksum"}
+	}
+	got, ok := decodeFrame(whole, salt)
+	if !ok {
+		return frame{}, &badFrame{offset: offset, reason: "the payload does not match its checksum"}
+	}
+	return got, nil
+}
