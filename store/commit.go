@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -29,8 +31,8 @@ func (t *Tx) Get(id ulid.ULID) ([]byte, error) { return t.view.Get(id) }
 // rebuilds, or the zero id. New ids must be greater.
 func (t *Tx) LastID() ulid.ULID { return t.view.gen.lastID }
 
-// Put makes payload the new state of the record id. The payload is not copied
-// and belongs to the log from now on.
+// Put makes payload, at most MaxPayload bytes, the new state of the record id.
+// The payload is not copied and belongs to the log from now on.
 func (t *Tx) Put(id ulid.ULID, payload []byte) {
 	t.changes = append(t.changes, change{kind: kindPut, id: id, payload: payload})
 }
@@ -43,7 +45,8 @@ func (t *Tx) Delete(id ulid.ULID) {
 // Update runs fn alone among all writers, on the newest state. When it returns
 // nil, all that fn put and deleted is durable and visible, together; when fn
 // changed nothing, nothing was written. An error of fn is returned as it is, and
-// nothing is written.
+// nothing is written; so it is with ErrTooLarge, and with ErrNotFound for the
+// deletion of a record that is not live.
 //
 // The context counts only until fn runs. After a failed write the log is as
 // before and goes on. After a failed sync the outcome is unknown, and Update
@@ -60,11 +63,30 @@ func (l *Log) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := fn(tx); err != nil || len(tx.changes) == 0 {
 		return err
 	}
-	return l.state.wrote(l.commit(tx.changes))
+	if err := l.gen.check(tx.changes); err != nil {
+		return err
+	}
+	return l.state.noteWrite(l.commit(tx.changes))
 }
 
-// beginWrite makes the caller the only writer and brings its state up to date.
-// LOCK is held for life, so nobody else can have appended since the last commit.
+// check refuses changes that could be written but not read again.
+func (g *generation) check(changes []change) error {
+	live := map[ulid.ULID]bool{} // as far as the changes before say
+	for _, c := range changes {
+		if len(c.payload) > MaxPayload {
+			return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(c.payload), MaxPayload)
+		}
+		alive, changed := live[c.id]
+		if _, stored := g.table[c.id]; c.kind == kindDelete && !alive && (changed || !stored) {
+			return fmt.Errorf("deleting %s: %w", c.id, ErrNotFound)
+		}
+		live[c.id] = c.kind == kindPut
+	}
+	return nil
+}
+
+// beginWrite makes the caller the only writer. Its state is the newest there
+// is: LOCK is held for life, so nobody else can have appended meanwhile.
 func (l *Log) beginWrite(ctx context.Context) error {
 	if err := acquire(ctx, l.writing); err != nil {
 		return err
@@ -127,11 +149,16 @@ func (g *generation) encode(changes []change) (frames []located, batch []byte, e
 func (l *Log) publish(frames []located, end position) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wrote = true
-	if err := l.gen.apply(frames, end); err != nil {
-		// The caller put a record that it cannot apply itself: the file is
-		// ahead of the memory, and only opening it again can say more.
-		return l.state.watch(l.poison("applying a commit", err))
+	// A sink that refuses, or panics at, what its owner put leaves the file
+	// ahead of the memory: only opening it again can bring them together.
+	err := errors.New("the sink panicked")
+	defer func() {
+		if err != nil {
+			_ = l.poison("applying a commit", err)
+		}
+	}()
+	if err = l.gen.apply(frames, end); err != nil {
+		return l.state.noteDamage(l.poison("applying a commit", err))
 	}
 	return nil
 }
@@ -148,7 +175,7 @@ func (l *Log) undo(cause error) error {
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return l.poison("taking back a write", err)
+			return l.poison("taking back a write", errors.Join(cause, err))
 		}
 	}
 	return cause

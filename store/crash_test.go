@@ -69,7 +69,7 @@ func crashDuringOpen(t *testing.T, disk *vfs.Mem, s *script, r *rand.Rand) (coun
 	fsys := faultfs.New(disk)
 	fsys.Before = func(op faultfs.Op) error {
 		if changesDisk(op.Kind) {
-			count += images(disk, 8, r, func(image *vfs.Mem) {
+			count += images(disk, imageLimit()/32, r, func(image *vfs.Mem) {
 				if err := survives(image, s.allowed); err != nil {
 					t.Fatalf("%s, then during recovery (%s): %v", s.current, op, err)
 				}

@@ -20,9 +20,11 @@ var (
 	// ErrCorrupt: stored bytes are damaged, missing or from a newer version.
 	// See [CorruptError] and [VersionError].
 	ErrCorrupt = errors.New("corrupt store")
-	// ErrPoisoned: a sync failed earlier, so what the disk holds is unknown
-	// and nothing more is written until the log is opened again.
-	ErrPoisoned = errors.New("a sync failed; open the store again to write")
+	// ErrPoisoned: a sync, or something as grave, failed. What the disk holds
+	// is unknown, and nothing more is written until the log is opened again.
+	ErrPoisoned = errors.New("writing ended, open the store again to write")
+	// ErrTooLarge: a payload is longer than MaxPayload.
+	ErrTooLarge = errors.New("the payload is too large")
 )
 
 // BusyError says who or what is in the way. It matches [ErrBusy].

@@ -19,10 +19,13 @@ const (
 // flagMore marks a frame whose atomic group goes on in the next frame.
 const flagMore = 1
 
+// MaxPayload is the size in bytes of the largest payload. A frame that claims a
+// larger one is damaged.
+const MaxPayload = 64 << 20
+
 const (
 	frameHeaderSize = 52
 	frameAlign      = 8
-	maxPayload      = 64 << 20 // beyond anything a caller may store; a larger length is damage
 )
 
 // frame is one entry of the log.
@@ -97,11 +100,13 @@ func headerCRC(h []byte, salt uint32) uint32 {
 // file, wherever it may stand, and how long its payload is.
 func checkFrameHeader(h []byte, salt uint32) (payload int, ok bool) {
 	length := binary.LittleEndian.Uint32(h)
-	if length > maxPayload || headerCRC(h, salt) != binary.LittleEndian.Uint32(h[4:]) {
+	if length > MaxPayload || headerCRC(h, salt) != binary.LittleEndian.Uint32(h[4:]) {
 		return 0, false
 	}
 	return int(length), true
 }
+
+func syncedOf(h []byte) int64 { return int64(binary.LittleEndian.Uint64(h[28:])) }
 
 // decodeFrame decodes whole, the bytes of one frame whose header has been
 // checked. The payload is a part of whole.
@@ -114,7 +119,7 @@ func decodeFrame(whole []byte, salt uint32) (f frame, ok bool) {
 		kind:    kind(whole[16]),
 		more:    whole[17]&flagMore != 0,
 		seq:     binary.LittleEndian.Uint64(whole[20:]),
-		synced:  int64(binary.LittleEndian.Uint64(whole[28:])),
+		synced:  syncedOf(whole),
 		id:      ulid.ULID(whole[36:52]),
 		chain:   binary.LittleEndian.Uint32(whole[12:]),
 		payload: whole[frameHeaderSize : frameHeaderSize+int(length)],

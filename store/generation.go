@@ -16,7 +16,8 @@ type Sink interface {
 	// Apply takes the next durable record. It is never called while a
 	// function given to [Log.View] runs on the same sink. An error means that
 	// the record breaks the caller's invariants; the store then counts as
-	// corrupt.
+	// corrupt. What a function given to [Log.Update] puts is on disk before
+	// Apply sees it, so it must never be a record that Apply refuses.
 	Apply(Record) error
 }
 
@@ -138,8 +139,12 @@ func (g *generation) corrupt(f located, err error) error {
 }
 
 func (g *generation) applyFrame(f located) error {
-	if f.kind == kindClean {
+	switch f.kind {
+	case kindPut, kindDelete:
+	case kindClean:
 		return nil
+	default:
+		return fmt.Errorf("a frame of kind %d, which this version does not know: %w", f.kind, errInvariant)
 	}
 	old, existed := g.table[f.id]
 	g.counts.records++
@@ -174,21 +179,27 @@ func (f frame) record() []byte {
 // errInvariant marks intact frames that contradict each other.
 var errInvariant = errors.New("stored records contradict each other")
 
-// get reads and checks the live record under id.
+// get returns the payload of the live record under id.
 func (g *generation) get(id ulid.ULID) ([]byte, error) {
 	at, ok := g.table[id]
 	if !ok {
 		return nil, ErrNotFound
 	}
+	f, err := g.readRecord(id, at)
+	return f.payload, err
+}
+
+// readRecord reads and checks the frame that holds the live record id.
+func (g *generation) readRecord(id ulid.ULID, at location) (frame, error) {
 	f, err := readFrameAt(g.file, g.salt, at.offset, at.size)
-	if err == nil && f.id != id {
+	if err == nil && (f.id != id || f.kind != kindPut) {
 		err = &badFrame{offset: at.offset, reason: "another record stands here"}
 	}
 	var bad *badFrame
 	if errors.As(err, &bad) {
-		return nil, &CorruptError{File: g.name, Offset: at.offset, ID: id, Reason: bad.reason}
+		return frame{}, &CorruptError{File: g.name, Offset: at.offset, ID: id, Reason: bad.reason}
 	}
-	return f.payload, err
+	return f, err
 }
 
 // lastSeq is the greatest sequence number ever used.

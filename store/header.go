@@ -88,11 +88,18 @@ func decodeHeader(name string, b []byte) (header, error) {
 	if h.minReader > FormatVersion {
 		return header{}, &VersionError{File: name, Found: h.formatVersion, Needed: h.minReader, Supported: FormatVersion}
 	}
-	if h.sealedEnd < headerSize || logName(h.generation) != name {
+	switch {
+	case logName(h.generation) != name:
 		return header{}, &CorruptError{File: name, Reason: "the header belongs to another file"}
+	case h.sealedEnd < headerSize || h.generation > maxCounter || h.lastSeq > maxCounter:
+		return header{}, &CorruptError{File: name, Reason: "the header holds numbers that no store reaches"}
 	}
 	return h, nil
 }
+
+// maxCounter is far above what generations and sequence numbers can reach, and
+// far enough below their end that adding to them never wraps.
+const maxCounter = 1 << 62
 
 func headerFault(b []byte) string {
 	switch {

@@ -11,7 +11,7 @@ import (
 // health remembers what went wrong.
 type health struct {
 	mu sync.Mutex
-	// poison is the failed sync that ended writing, or nil.
+	// poison is what ended writing, or nil.
 	poison error
 	// damage is the first corruption that a read met, or nil.
 	damage error
@@ -19,8 +19,8 @@ type health struct {
 	failure error
 }
 
-// watch remembers corruption and passes err on.
-func (h *health) watch(err error) error {
+// noteDamage remembers corruption and passes err on.
+func (h *health) noteDamage(err error) error {
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) {
 		h.mu.Lock()
@@ -39,17 +39,21 @@ func (h *health) setPoison(cause error) error {
 	if h.poison == nil {
 		h.poison = fmt.Errorf("%w: %w", ErrPoisoned, cause)
 	}
-	return h.poison
+	return fmt.Errorf("the outcome of this change is unknown: %w", h.poison)
 }
 
+// poisoned is the error of every call that would write after writing ended.
 func (h *health) poisoned() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.poison
+	if h.poison == nil {
+		return nil
+	}
+	return fmt.Errorf("nothing was written: %w", h.poison)
 }
 
-// wrote remembers how the last write went and passes err on.
-func (h *health) wrote(err error) error {
+// noteWrite remembers how the last write went and passes err on.
+func (h *health) noteWrite(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failure = err

@@ -132,8 +132,8 @@ func (l *lockFile) acquire(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// busy names the process that last wrote a slot; the holder did so when it took
-// the lock.
+// busy names the process that last wrote a slot: the holder, once it has opened
+// the store.
 func (l *lockFile) busy(ctx context.Context) error {
 	// The read only improves the message: without it the pid is unknown.
 	_ = l.read()

@@ -92,7 +92,6 @@ type Log struct {
 	closed bool
 
 	recoveredTail bool
-	wrote         bool // by this process; decides about the clean frame
 	state         health
 }
 
@@ -107,8 +106,9 @@ type View struct {
 func (v *View) Sink() Sink { return v.gen.sink }
 
 // View runs fn with a state that does not change meanwhile. Everything in it is
-// durable. Views run beside each other and beside writes; a write waits for
-// them only to make its result visible.
+// durable. Views run beside each other and beside writes. A write waits for the
+// views that run only to make its result visible, and later views wait for that:
+// fn should not take long.
 //
 // The error is fn's, or ErrClosed, or ErrBusy when ctx had ended before.
 func (l *Log) View(ctx context.Context, fn func(*View) error) error {
@@ -128,7 +128,7 @@ func (l *Log) View(ctx context.Context, fn func(*View) error) error {
 // is set.
 func (v *View) Get(id ulid.ULID) ([]byte, error) {
 	payload, err := v.gen.get(id)
-	return payload, v.state.watch(err)
+	return payload, v.state.noteDamage(err)
 }
 
 // acquire takes one of the channel locks, unless ctx ends first.
@@ -156,8 +156,8 @@ func cancelled(ctx context.Context) error {
 func release(lock chan struct{}) { <-lock }
 
 // Close waits for calls that run, marks the log as cleanly closed and lets go of
-// the directory. It returns the first failure to do so; nothing acknowledged
-// depends on it. Closing again does nothing.
+// the directory. Its errors are those of closing files; nothing acknowledged
+// depends on them. Closing again does nothing.
 func (l *Log) Close() error {
 	l.rebuilding <- struct{}{}
 	defer release(l.rebuilding)
@@ -166,18 +166,20 @@ func (l *Log) Close() error {
 	if l.closed {
 		return nil
 	}
-	err := l.writeClean()
+	if err := l.writeClean(); err != nil {
+		l.options.Logger.Warn("the log could not be marked as cleanly closed", "err", err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	return errors.Join(err, l.gen.file.Close(), l.lock.close())
+	return errors.Join(l.gen.file.Close(), l.lock.close())
 }
 
 // writeClean appends a clean frame: its watermark covers the last batch, so that
 // damage in it is told from an unfinished write.
 func (l *Log) writeClean() error {
 	sealed := l.gen.last == kindClean || l.gen.end.offset == l.gen.header.sealedEnd
-	if !l.wrote || sealed || l.state.poisoned() != nil {
+	if sealed || l.state.poisoned() != nil {
 		return nil
 	}
 	return l.commit([]change{{kind: kindClean}})

@@ -304,21 +304,39 @@ func TestRebuildLeavesNoByte(t *testing.T) {
 
 // A rebuild that could do neither says so, and the next one that can makes up
 // for it.
-func TestRebuildCannotDropTheOldLog(t *testing.T) {
-	fsys := faultfs.New(vfs.NewMem(0))
+func TestRebuildDropsWhatEarlierOnesCouldNot(t *testing.T) {
+	disk := vfs.NewMem(0)
+	fsys := faultfs.New(disk)
 	l := mustOpen(t, fsys)
-	must(t, update(l, put(1, "one")))
+	must(t, update(l, put(1, "one"), put(2, "SECRET")))
+	must(t, update(l, remove(2)))
 	fsys.FailNth(faultfs.Remove, 0, faultfs.ErrInjected)
 	fsys.FailNth(faultfs.Truncate, 0, faultfs.ErrInjected)
 	if _, err := l.Rebuild(context.Background()); !errors.Is(err, faultfs.ErrInjected) {
 		t.Fatalf("got %v", err)
 	}
-	must(t, update(l, put(2, "two")))
+	must(t, update(l, put(3, "three")))
+	_, err := l.Rebuild(context.Background())
+	must(t, err)
+	noByte(t, disk.Kill(), "SECRET")
 	found, err := held(l)
 	must(t, err)
-	if diff := cmp.Diff(contents{id(1): "one", id(2): "two"}, found); diff != "" {
+	if diff := cmp.Diff(contents{id(1): "one", id(3): "three"}, found); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// An old log that cannot be opened can still be removed.
+func TestRebuildRemovesWhatItCannotEmpty(t *testing.T) {
+	disk := vfs.NewMem(0)
+	fsys := faultfs.New(disk)
+	l := mustOpen(t, fsys)
+	must(t, update(l, put(1, "SECRET")))
+	must(t, update(l, remove(1)))
+	fsys.Inject(faultfs.Fault{Kind: faultfs.Open, Match: func(o faultfs.Op) bool { return o.Name == logName(1) }})
+	_, err := l.Rebuild(context.Background())
+	must(t, err)
+	noByte(t, disk.Kill(), "SECRET")
 }
 
 func noByte(t *testing.T, m *vfs.Mem, secret string) {

@@ -16,7 +16,8 @@ import (
 // It waits up to Options.LockWait for another process and then fails with
 // ErrBusy. What a crash left unfinished is completed or cut off. A damaged store
 // and one of a newer version fail with ErrCorrupt, and no file of theirs is
-// changed. Any other error is a failed file operation.
+// changed; only a LOCK that is missing is made. Any other error is a failed file
+// operation.
 //
 // The cost is one read of the whole log, plus, after a crash, one sync.
 func Open(ctx context.Context, fsys vfs.FS, o Options) (*Log, error) {
@@ -58,14 +59,25 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
+	if err := l.lock.grow(); err != nil {
+		return err
+	}
 	// The slot names this process for the message of those who wait.
-	if err := errors.Join(l.lock.grow(), l.lock.write(l.gen.slot())); err != nil {
+	if err := l.lock.write(l.gen.slot()); err != nil {
 		return err
 	}
-	if err := l.removeOlder(logs[:max(0, len(logs)-1)]); err != nil {
-		return err
+	if len(logs) > 1 {
+		if err := l.removeOlder(); err != nil {
+			l.options.Logger.Warn("a replaced log could not be removed", "err", err)
+		}
+		if err := l.fs.SyncDir(); err != nil {
+			return err
+		}
 	}
-	return l.removeTemporary()
+	if err := l.removeTemporary(); err != nil {
+		l.options.Logger.Warn("an unfinished file could not be removed", "err", err)
+	}
+	return nil
 }
 
 // generations returns the generations of the logs among names, rising.
@@ -133,6 +145,9 @@ func (l *Log) recover(logs []uint64) error {
 	if l.gen, err = openGeneration(l.fs, logName(newest), l.options.NewSink()); err != nil {
 		return err
 	}
+	if l.lock.valid && l.lock.current.generation == newest && !l.matching() {
+		return &CorruptError{File: l.gen.name, Reason: "it is not the file that " + lockName + " names"}
+	}
 	size, err := l.gen.file.Size()
 	if err != nil {
 		return err
@@ -141,8 +156,8 @@ func (l *Log) recover(logs []uint64) error {
 	if err != nil && !isBadFrame(err) {
 		return err
 	}
-	if damage := l.damage(size, err); damage != nil {
-		return damage
+	if err := l.checkLoss(size, err); err != nil {
+		return err
 	}
 	if l.clean(size) && len(logs) == 1 {
 		return nil

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -46,7 +47,13 @@ func (l *Log) Rebuild(ctx context.Context) (RebuildStats, error) {
 		return RebuildStats{}, err
 	}
 	stats, err := l.rebuild(ctx)
-	return stats, errors.Join(l.state.watch(err), maint.Close())
+	if closeErr := maint.Close(); closeErr != nil {
+		l.options.Logger.Warn("letting go of "+maintName+" failed", "err", closeErr)
+	}
+	if errors.Is(err, ErrBusy) {
+		return RebuildStats{}, err
+	}
+	return stats, l.state.noteWrite(l.state.noteDamage(err))
 }
 
 func (l *Log) rebuild(ctx context.Context) (RebuildStats, error) {
@@ -59,7 +66,7 @@ func (l *Log) rebuild(ctx context.Context) (RebuildStats, error) {
 	}
 	defer release(l.writing)
 	if err := c.finish(l.gen); err != nil {
-		return RebuildStats{}, l.state.wrote(errors.Join(err, c.tmp.discard()))
+		return RebuildStats{}, errors.Join(err, c.tmp.discard())
 	}
 	stats := RebuildStats{
 		Records:     int64(len(c.gen.table)),
@@ -67,7 +74,10 @@ func (l *Log) rebuild(ctx context.Context) (RebuildStats, error) {
 		BytesBefore: l.gen.end.offset,
 		BytesAfter:  c.gen.end.offset,
 	}
-	return stats, l.state.wrote(l.replace(c))
+	if err := l.replace(c); err != nil {
+		return RebuildStats{}, err
+	}
+	return stats, nil
 }
 
 // compaction is the next generation under construction.
@@ -128,15 +138,12 @@ func (c *compaction) copyRecords(ctx context.Context, old generation, live []liv
 		if i%1024 == 0 && ctx.Err() != nil {
 			return cancelled(ctx)
 		}
-		f, err := readFrameAt(old.file, old.salt, record.offset, record.size)
-		if err == nil {
-			f.more = false // the rest of its group may be gone
-			err = c.add(f)
-		}
-		if isBadFrame(err) {
-			return &CorruptError{File: old.name, Offset: record.offset, ID: record.id, Reason: err.Error()}
-		}
+		f, err := old.readRecord(record.id, record.location)
 		if err != nil {
+			return err
+		}
+		f.more = false // the rest of its group may be gone
+		if err := c.add(f); err != nil {
 			return err
 		}
 	}
@@ -177,11 +184,11 @@ func (c *compaction) seal(from position) error {
 	s := newScanner(c.tmp.file, c.gen.salt, from, c.gen.end.offset)
 	for s.at.offset < c.gen.end.offset {
 		if _, err := s.next(); err != nil {
-			return fmt.Errorf("the copy does not read back: %w", err)
+			return fmt.Errorf("%w: %w", errCopy, err)
 		}
 	}
 	if s.at != c.gen.end {
-		return errors.New("the copy does not read back: its end differs")
+		return errCopy
 	}
 	return nil
 }
@@ -213,8 +220,22 @@ func (c *compaction) finish(old *generation) error {
 	if _, err := c.tmp.file.WriteAt(c.gen.header.encode(), 0); err != nil {
 		return err
 	}
-	return c.seal(sealed)
+	if err := c.seal(sealed); err != nil {
+		return err
+	}
+	back := make([]byte, headerSize)
+	if n, err := c.tmp.file.ReadAt(back, 0); n < len(back) {
+		return err
+	}
+	if !bytes.Equal(back, c.gen.header.encode()) {
+		return errCopy
+	}
+	return nil
 }
+
+// errCopy marks a copy that differs from what was written. The old log is
+// intact, so the store is not corrupt.
+var errCopy = errors.New("the copy differs from what was written")
 
 // replace publishes the new generation and removes the old one. Until the
 // rename nothing has changed; from then on a failure leaves it open which log
@@ -261,13 +282,14 @@ func (l *Log) adopt(next *generation) error {
 	return nil
 }
 
-// dropOld removes the replaced log. Its text must be gone when a rebuild
-// succeeds, so a failure is the rebuild's, although the new log is in use.
+// dropOld removes the replaced log, and those that earlier rebuilds could not
+// remove. Their text must be gone when a rebuild succeeds, so a failure is the
+// rebuild's, although the new log is in use.
 func (l *Log) dropOld(old *generation) error {
 	if err := old.file.Close(); err != nil {
 		l.options.Logger.Warn("closing a replaced log failed", "file", old.name, "err", err)
 	}
-	removed := l.removeLog(old.name)
+	removed := l.removeOlder()
 	if err := l.fs.SyncDir(); err != nil {
 		return l.poison("removing a replaced log", err)
 	}

@@ -142,37 +142,29 @@ func (f frame) disagreement(p position) string {
 		return "the sequence number does not grow"
 	case f.synced > p.offset:
 		return "the frame vouches for bytes behind itself"
-	case f.kind < kindPut || f.kind > kindClean:
-		return "the frame is of an unknown kind"
 	}
 	return ""
 }
 
-// vouched looks in [from, end) for an intact frame that was built when more
-// than from was durable. Such a frame proves that what stands at from was
-// acknowledged and has been damaged since. Frames start at multiples of
-// frameAlign, so every such place is tried.
+// vouched looks in [from, end) for the intact header of a frame that was built
+// when more than from was durable. It proves that what stands at from was
+// acknowledged and has been damaged since, whatever became of its own payload.
+// Frames start at multiples of frameAlign, so every such place is tried.
 func vouched(f vfs.File, salt uint32, from, end int64) (bool, error) {
-	head := bufferedReader(f, from, end)
-	for at := from; end-at >= frameHeaderSize; {
-		h, err := head.Peek(frameHeaderSize)
+	in := bufferedReader(f, from, end)
+	for at := from; end-at >= frameHeaderSize; at += frameAlign {
+		h, err := in.Peek(frameHeaderSize)
 		if err != nil {
 			return false, readError(err)
 		}
-		step := int64(frameAlign)
-		if payload, ok := checkFrameHeader(h, salt); ok && frameSize(payload) <= end-at {
-			found, err := readFrameAt(f, salt, at, frameSize(payload))
-			if err != nil && !isBadFrame(err) {
-				return false, err
-			}
-			if err == nil && found.synced > from {
+		if _, ok := checkFrameHeader(h, salt); ok {
+			if synced := syncedOf(h); from < synced && synced <= at {
 				return true, nil
 			}
 		}
-		if _, err := head.Discard(int(min(step, end-at))); err != nil {
+		if _, err := in.Discard(frameAlign); err != nil {
 			return false, readError(err)
 		}
-		at += step
 	}
 	return false, nil
 }
@@ -186,10 +178,11 @@ func isBadFrame(err error) bool {
 // payload belongs to the caller.
 func readFrameAt(f vfs.File, salt uint32, offset, size int64) (frame, error) {
 	whole := make([]byte, size)
-	if _, err := f.ReadAt(whole, offset); err != nil {
-		if errors.Is(err, io.EOF) {
-			return frame{}, &badFrame{offset: offset, reason: "the frame is cut off"}
-		}
+	switch n, err := f.ReadAt(whole, offset); {
+	case n == len(whole): // at the end of the file an io.EOF may come with it
+	case errors.Is(err, io.EOF):
+		return frame{}, &badFrame{offset: offset, reason: "the frame is cut off"}
+	default:
 		return frame{}, err
 	}
 	payload, ok := checkFrameHeader(whole, salt)

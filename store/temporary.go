@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -72,11 +73,14 @@ func (l *Log) removeTemporary() error {
 	return errors.Join(l.removeAll(rebuildPrefix), maint.Close())
 }
 
-// temporaries lists the temporary files with a prefix.
+var temporaryName = regexp.MustCompile(`^(new|rebuild)-[0-9]+-[0-9a-f]{16}\.tmp$`)
+
+// temporaries lists the temporary files with a prefix. Files that only look a
+// little like them are somebody else's.
 func (l *Log) temporaries(prefix string) ([]string, error) {
 	names, err := l.fs.List()
 	return slices.DeleteFunc(names, func(name string) bool {
-		return !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, tmpSuffix)
+		return !strings.HasPrefix(name, prefix) || !temporaryName.MatchString(name)
 	}), err
 }
 

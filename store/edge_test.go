@@ -1,0 +1,256 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/convmem/store/vfs"
+	"example.com/convmem/store/vfs/faultfs"
+)
+
+// What could be written but not read again is refused, and the log goes on.
+func TestRefusedChanges(t *testing.T) {
+	m := vfs.NewMem(0)
+	l := mustOpen(t, m)
+	must(t, update(l, put(1, "one")))
+	for name, tt := range map[string]struct {
+		changes []change
+		want    error
+	}{
+		"delete of nothing":         {[]change{put(2, "two"), remove(7)}, ErrNotFound},
+		"delete twice":              {[]change{remove(1), remove(1)}, ErrNotFound},
+		"payload beyond MaxPayload": {[]change{{kind: kindPut, id: id(3), payload: make([]byte, MaxPayload+1)}}, ErrTooLarge},
+		"delete of what it deletes": {[]change{put(4, "four"), remove(4), remove(4)}, ErrNotFound},
+	} {
+		if err := update(l, tt.changes...); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+	must(t, update(l, put(5, "five"), remove(5)))
+	must(t, update(l, change{kind: kindPut, id: id(6), payload: make([]byte, MaxPayload)}))
+	must(t, l.Close())
+	found, err := contentsOf(m)
+	must(t, err)
+	if len(found) != 2 || found[id(1)] != "one" || len(found[id(6)]) != MaxPayload {
+		t.Errorf("found %d records", len(found))
+	}
+}
+
+// A sink that panics leaves the file ahead of the memory; writing must end.
+func TestSinkPanics(t *testing.T) {
+	o := testOptions()
+	o.NewSink = func() Sink { return panicking{} }
+	l, err := Open(context.Background(), vfs.NewMem(0), o)
+	must(t, err)
+	func() {
+		defer func() { _ = recover() }()
+		_ = update(l, put(1, "one"))
+		t.Error("the panic did not reach the caller")
+	}()
+	if err := update(l, put(2, "two")); !errors.Is(err, ErrPoisoned) {
+		t.Errorf("the next update: %v", err)
+	}
+	must(t, l.Close())
+}
+
+type panicking struct{}
+
+func (panicking) Apply(Record) error { panic("sink") }
+
+// The old log goes only when all of the new one, its header too, reads back.
+func TestRebuildReadsTheCopyBack(t *testing.T) {
+	for _, offset := range []int64{20, headerSize + 60} {
+		disk := vfs.NewMem(0)
+		fsys := faultfs.New(disk)
+		l := mustOpen(t, fsys)
+		must(t, update(l, put(1, strings.Repeat("x", 100))))
+		fsys.After = func(op faultfs.Op) {
+			if op.Kind == faultfs.Write && strings.HasPrefix(op.Name, rebuildPrefix) &&
+				op.Offset <= offset && offset < op.Offset+op.Length {
+				file, err := disk.Open(op.Name)
+				must(t, err)
+				_, err = file.WriteAt([]byte{0xff}, offset)
+				must(t, errors.Join(err, file.Close()))
+			}
+		}
+		if _, err := l.Rebuild(context.Background()); !errors.Is(err, errCopy) || errors.Is(err, ErrCorrupt) {
+			t.Errorf("offset %d: %v", offset, err)
+		}
+		fsys.After = nil
+		must(t, l.Close())
+		if found, err := contentsOf(disk); err != nil || len(found) != 1 {
+			t.Errorf("offset %d: the store now holds %v, %v", offset, found, err)
+		}
+	}
+}
+
+// LOCK knows the log's file id, not only its number.
+func TestLogOfAnotherStore(t *testing.T) {
+	a, _, _ := written(t, closedCleanly)
+	b, _, _ := written(t, closedCleanly)
+	if found, err := contentsOf(a.with(logName(1), b[logName(1)]).restore(t)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
+
+// Closing seals the last batch also when another process wrote it and died.
+func TestCloseSealsWhatOthersWrote(t *testing.T) {
+	d, _, ends := written(t, killed)
+	m := d.restore(t)
+	must(t, mustOpen(t, m).Close())
+	d = snapshot(t, m)
+	log := bytes.Clone(d[logName(1)])
+	log[ends[19]+frameHeaderSize] ^= 1
+	if found, err := contentsOf(d.with(logName(1), log).restore(t, lockName)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%d records, %v", len(found), err)
+	}
+}
+
+// The header of a later frame is evidence even when its payload never arrived.
+func TestTornFrameVouches(t *testing.T) {
+	m := vfs.NewMem(0)
+	l := mustOpen(t, m)
+	messages(t, l, 5)
+	stale := snapshot(t, m)[lockName]
+	must(t, update(l, put(6, "acknowledged"), put(7, "acknowledged too")))
+	end := l.gen.end.offset
+	_, batch, _ := l.gen.encode([]change{put(8, strings.Repeat("y", 900))})
+	log := append(snapshot(t, m)[logName(1)], batch[:512]...)
+	log[end-10] ^= 1
+	if found, err := contentsOf(disk{logName(1): log, lockName: stale}.restore(t)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%d of 7 acknowledged records, %v", len(found), err)
+	}
+}
+
+// An intact frame of a kind from a later version is not cut off as unfinished.
+func TestUnknownKind(t *testing.T) {
+	m := vfs.NewMem(0)
+	l := mustOpen(t, m)
+	messages(t, l, 5)
+	_, batch, _ := l.gen.encode([]change{{kind: kindClean + 1, id: id(9), payload: []byte("later")}})
+	d := disk{logName(1): append(snapshot(t, m)[logName(1)], batch...)}
+	m = d.restore(t)
+	if _, err := contentsOf(m); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+	untouched(t, m, d)
+}
+
+func TestCountersAtTheirEnd(t *testing.T) {
+	for name, change := range map[string]func(*header){
+		"generation": func(h *header) { h.generation = math.MaxUint64 },
+		"sequence":   func(h *header) { h.lastSeq = math.MaxUint64 },
+	} {
+		h := header{formatVersion: FormatVersion, minReader: minReaderVersion, generation: 1, sealedEnd: headerSize}
+		change(&h)
+		if _, err := contentsOf(disk{logName(h.generation): h.encode()}.restore(t)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A frame of one record that got written over another's is not copied as it.
+func TestRebuildOverMisdirectedWrite(t *testing.T) {
+	m := vfs.NewMem(0)
+	l := mustOpen(t, m)
+	must(t, update(l, put(1, "aaa")))
+	from := l.gen.table[id(1)]
+	must(t, update(l, put(2, "bbb")))
+	to := l.gen.table[id(2)]
+	must(t, update(l, put(1, "ccc")))
+	file, err := m.Open(logName(1))
+	must(t, err)
+	b := make([]byte, from.size)
+	_, err = file.ReadAt(b, from.offset)
+	must(t, err)
+	_, err = file.WriteAt(b, to.offset)
+	must(t, err)
+	if _, err := l.Rebuild(context.Background()); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFailedCopyIsInTheStats(t *testing.T) {
+	fsys := faultfs.New(vfs.NewMem(0))
+	l := mustOpen(t, fsys)
+	must(t, update(l, put(1, "one")))
+	fsys.Inject(faultfs.Fault{Kind: faultfs.Write, Match: func(op faultfs.Op) bool { return strings.HasPrefix(op.Name, rebuildPrefix) }})
+	if _, err := l.Rebuild(context.Background()); err == nil || l.Stats().LastError == nil {
+		t.Errorf("rebuild %v, last error %v", err, l.Stats().LastError)
+	}
+	_, err := l.Rebuild(context.Background())
+	must(t, err)
+	if err := l.Stats().LastError; err != nil {
+		t.Errorf("last error after a rebuild that worked: %v", err)
+	}
+}
+
+// Files that are not the store's own are left alone, also those that links
+// pretend are.
+func TestForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(t.TempDir(), "victim")
+	must(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	fsys, err := vfs.OS(dir)
+	must(t, err)
+	must(t, mustOpen(t, fsys).Close())
+	must(t, os.Symlink(victim, filepath.Join(dir, logName(0))))
+	foreign := []string{"notes.txt", "new-draft.tmp", "rebuild-.tmp", "convmem-1.log"}
+	for _, name := range foreign {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o600))
+	}
+	l := mustOpen(t, fsys)
+	_, err = l.Rebuild(context.Background())
+	must(t, err)
+	for _, name := range foreign {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
+		t.Errorf("a file outside the store holds %q now (%v)", b, err)
+	}
+}
+
+// io.ReaderAt may return io.EOF together with all bytes.
+func TestReadsThatEndWithTheFile(t *testing.T) {
+	l := mustOpen(t, eagerEOF{vfs.NewMem(0)})
+	must(t, update(l, put(1, "one")))
+	_, err := held(l)
+	must(t, err)
+	_, err = l.Rebuild(context.Background())
+	must(t, err)
+	_, err = held(l)
+	must(t, err)
+}
+
+type eagerEOF struct{ vfs.FS }
+
+func (e eagerEOF) Open(name string) (vfs.File, error) { return eager(e.FS.Open(name)) }
+
+func (e eagerEOF) Create(name string) (vfs.File, error) { return eager(e.FS.Create(name)) }
+
+func eager(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return eagerFile{f}, nil
+}
+
+type eagerFile struct{ vfs.File }
+
+func (f eagerFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(p, offset)
+	size, sizeErr := f.Size()
+	if err == nil && sizeErr == nil && offset+int64(n) == size {
+		err = io.EOF
+	}
+	return n, err
+}
