@@ -62,6 +62,14 @@ func TestCountOfFailedCalls(t *testing.T) {
 	}
 }
 
+func TestCountRefusesFilesOfAnotherCounter(t *testing.T) {
+	mem := vfs.NewMem(0)
+	file := create(t, vfs.Count(mem), "a", "")
+	if same, err := vfs.Count(mem).SameFile("a", file); same || err == nil {
+		t.Errorf("SameFile: %v, %v, want an error", same, err)
+	}
+}
+
 func TestCountFromManyGoroutines(t *testing.T) {
 	const goroutines, writes = 8, 500
 	counter := vfs.Count(vfs.NewMem(0))

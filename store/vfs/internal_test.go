@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,14 +14,18 @@ import (
 // none that did not.
 func TestMakeDirSyncsParents(t *testing.T) {
 	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "old"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"old", "old/inner", "empty"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tests := []struct {
 		name, path string
 		want       []string
 	}{
 		{"existing", "old", nil},
+		{"existing but empty, perhaps never synced", "empty", []string{"."}},
+		{"in an empty one", "empty/new", []string{".", "empty"}},
 		{"one level", "old/new", []string{"old"}},
 		{"three levels", "a/b/c", []string{".", "a", "a/b"}},
 	}
@@ -51,5 +56,16 @@ func TestSyncDirReportsAMissingDirectory(t *testing.T) {
 	err := syncDir(filepath.Join(t.TempDir(), "missing"))
 	if (err == nil) != (os.PathSeparator == '\\') {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A directory that others own need not be readable, and neither its parent.
+func TestMakeDirForgivesWhatMayNotBeRead(t *testing.T) {
+	forbidden := func(string) error { return fs.ErrPermission }
+	if err := makeDir(t.TempDir(), forbidden); err != nil {
+		t.Errorf("existing directory: %v", err)
+	}
+	if err := makeDir(filepath.Join(t.TempDir(), "a"), forbidden); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("new directory: error %v, want %v", err, fs.ErrPermission)
 	}
 }

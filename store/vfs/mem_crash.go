@@ -9,7 +9,7 @@ import (
 )
 
 // maxDirectories is how many states of the directory CrashImageCount looks at.
-const maxDirectories = 1 << 16
+const maxDirectories = 1 << 12
 
 // Kill returns what the end of all processes leaves, without a power cut: all
 // that is visible, with everything that is still pending still pending, and no
@@ -24,8 +24,9 @@ func (m *Mem) Kill() *Mem {
 // moment could leave the disk, as described at [Mem]. The moment is when the
 // iteration starts; m may be used during it, and stays as it is. Each image is
 // a new Mem of the same block size in which everything is durable and no lock
-// is held. Versions that are equal make one image, not two. The order is the
-// same in every run and begins with the durable state of everything.
+// is held. Versions that are equal make one image, not two; two files that have
+// had the same name are two, whatever their bytes. The order is the same in every
+// run and begins with the durable state of everything.
 //
 // An image costs memory of about 16 bytes per block; bytes are shared. There
 // may be more images than can be looked at, see [Mem.CrashImageCount].
@@ -79,7 +80,7 @@ func (m *Mem) image(names []string, choice []*inode, survivors map[*inode]*inode
 
 // CrashImageCount returns how many images [Mem.CrashImages] would yield now, or
 // math.MaxInt when that is the number or less than the number, or when the
-// directory alone has more than 65,536 states. It makes no image.
+// directory alone has more than 4,096 states. It makes no image.
 func (m *Mem) CrashImageCount() int {
 	frozen := m.Kill()
 	total, directories := 0, 0

@@ -218,3 +218,26 @@ func TestEvictShowsTheNamesOnDisk(t *testing.T) {
 	wantVisible(t, m, "f=F")
 	wantDisks(t, m, "f=F")
 }
+
+// Bytes that a cut has taken off must not come back when the file grows again,
+// in an image as little as after an eviction.
+func TestCutBytesStayAway(t *testing.T) {
+	m, f := newMem(t, "aaaabb")
+	writeAt(t, f, "XX", 6)
+	syncLosing(f)
+	writeAt(t, f, "Y", 4) // pending as visible, the size stays lost
+	check(t, f.Sync())
+	image := first(m.CrashImages())
+	wantVisible(t, image, "f=aaaaYb")
+	check(t, must(image.Open("f"))(t).Truncate(8))
+	wantVisible(t, image, "f=aaaaYb..")
+
+	m, f = newMem(t, "aaaabbbb")
+	check(t, f.Truncate(4))
+	syncLosing(f)
+	check(t, f.Truncate(6)) // the second block stays lost
+	m.Evict()
+	wantVisible(t, m, "f=aaaabb")
+	check(t, f.Truncate(8))
+	wantVisible(t, m, "f=aaaabb..")
+}

@@ -37,7 +37,10 @@ func makeDir(path string, sync func(dir string) error) error {
 	if err == nil && !info.IsDir() {
 		return pathError("mkdir", path, errors.New("exists and is not a directory"))
 	}
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if err == nil {
+		return syncIfEmpty(path, sync)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	parent := filepath.Dir(path)
@@ -48,6 +51,20 @@ func makeDir(path string, sync func(dir string) error) error {
 		return err
 	}
 	return sync(parent)
+}
+
+// syncIfEmpty syncs the parent of a directory that exists and is empty: a
+// process that was killed in makeDir leaves one whose entry is not durable. Who
+// may not read a directory or its parent has not made it that way.
+func syncIfEmpty(path string, sync func(dir string) error) error {
+	entries, err := os.ReadDir(path)
+	if err == nil && len(entries) == 0 {
+		err = sync(filepath.Dir(path))
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
 }
 
 type osFS struct{ dir string }

@@ -149,7 +149,7 @@ func (p *pair) compare(t *rapid.T) {
 		t.Fatalf("visible (-want +got):\n%s", diff)
 	}
 	count := p.mem.CrashImageCount()
-	if count > 1000 {
+	if count > 500 {
 		return
 	}
 	want := p.want.images()
@@ -180,7 +180,7 @@ func TestMemAgreesWithReference(t *testing.T) {
 		p := &pair{mem: vfs.NewMem(blockSize), want: newReference(blockSize)}
 		t.Repeat(p.actions())
 		compared++
-		images += min(p.mem.CrashImageCount(), 1000)
+		images += min(p.mem.CrashImageCount(), 500)
 	})
 	t.Logf("%d runs agreed; their last states alone have %d images", compared, images)
 }
@@ -237,4 +237,26 @@ func TestCrashImageReachesEverything(t *testing.T) {
 		}
 	}
 	t.Logf("%d images, ends %d and %d times", len(all), seen["f=aaaabbbb"], seen["g=XXXXYYYYZ"])
+}
+
+// Of many blocks, even choices would never lose or keep just a few.
+func TestCrashImageLosesAFewOfMany(t *testing.T) {
+	const blocks, samples = 40, 2000
+	m, f := newMem(t, strings.Repeat("a", 4*blocks))
+	writeAt(t, f, strings.Repeat("b", 4*blocks), 0)
+	r := rand.New(rand.NewPCG(3, 4))
+	fewOld, fewNew, even := 0, 0, 0
+	for range samples {
+		switch kept := strings.Count(disk(m.CrashImage(r)), "bbbb"); {
+		case kept > 0 && kept <= 4:
+			fewNew++
+		case kept < blocks && kept >= blocks-4:
+			fewOld++
+		case kept > blocks/4 && kept < 3*blocks/4:
+			even++
+		}
+	}
+	if min(fewOld, fewNew, even) < samples/10 {
+		t.Errorf("few old %d, few new %d, even %d of %d", fewOld, fewNew, even, samples)
+	}
 }

@@ -165,6 +165,94 @@ func TestFailedCallsHoldNothing(t *testing.T) {
 	}
 }
 
+// What was opened although the call failed must be closed again.
+func TestFailedOpensAreClosed(t *testing.T) {
+	recorder := &recordingFS{FS: vfs.NewMem(0)}
+	fsys := faultfs.New(recorder)
+	for _, kind := range []faultfs.Kind{faultfs.Create, faultfs.Open, faultfs.Lock} {
+		fsys.Inject(faultfs.Fault{Kind: kind, Effect: faultfs.Done})
+	}
+	_, err := fsys.Create("a")
+	wantError(t, "Create", err, faultfs.ErrInjected)
+	_, err = fsys.Open("a")
+	wantError(t, "Open", err, faultfs.ErrInjected)
+	_, err = fsys.Lock("L")
+	wantError(t, "Lock", err, faultfs.ErrInjected)
+	recorder.wantClosedOnce(t, 3)
+	fsys.Kill()
+	recorder.wantClosedOnce(t, 3)
+}
+
+// An answer that comes with an error is none.
+func TestFailedQuestionsHaveNoAnswer(t *testing.T) {
+	fsys := faultfs.New(vfs.NewMem(0))
+	file := must(fsys.Create("a"))(t)
+	must(file.WriteAt([]byte("abc"), 0))(t)
+	for _, kind := range []faultfs.Kind{faultfs.SameFile, faultfs.Size, faultfs.List} {
+		fsys.Inject(faultfs.Fault{Kind: kind, Effect: faultfs.Done})
+	}
+	if same, err := fsys.SameFile("a", file); same || err == nil {
+		t.Errorf("SameFile: %v, %v", same, err)
+	}
+	if size, err := file.Size(); size != 0 || err == nil {
+		t.Errorf("Size: %d, %v", size, err)
+	}
+	if names, err := fsys.List(); names != nil || err == nil {
+		t.Errorf("List: %q, %v", names, err)
+	}
+}
+
+// recordingFS counts how often what it has given out was closed.
+type recordingFS struct {
+	vfs.FS
+	closes []*int
+}
+
+type recordedFile struct {
+	vfs.File
+	closes *int
+}
+
+type recordedLock struct {
+	vfs.Lock
+	closes *int
+}
+
+func (f recordedFile) Close() error { *f.closes++; return f.File.Close() }
+func (l recordedLock) Close() error { *l.closes++; return l.Lock.Close() }
+
+func (r *recordingFS) counter() *int {
+	r.closes = append(r.closes, new(int))
+	return r.closes[len(r.closes)-1]
+}
+
+func (r *recordingFS) Create(name string) (vfs.File, error) {
+	file, err := r.FS.Create(name)
+	return recordedFile{file, r.counter()}, err
+}
+
+func (r *recordingFS) Open(name string) (vfs.File, error) {
+	file, err := r.FS.Open(name)
+	return recordedFile{file, r.counter()}, err
+}
+
+func (r *recordingFS) Lock(name string) (vfs.Lock, error) {
+	lock, err := r.FS.Lock(name)
+	return recordedLock{lock, r.counter()}, err
+}
+
+func (r *recordingFS) wantClosedOnce(t *testing.T, count int) {
+	t.Helper()
+	for i, closes := range r.closes {
+		if *closes != 1 {
+			t.Errorf("handle %d was closed %d times, want once", i, *closes)
+		}
+	}
+	if len(r.closes) != count {
+		t.Errorf("%d handles, want %d", len(r.closes), count)
+	}
+}
+
 func wantFree(t *testing.T, lock vfs.Lock) {
 	t.Helper()
 	if !must(lock.TryLock())(t) {
