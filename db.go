@@ -1,0 +1,146 @@
+package convmem
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"example.com/convmem/store"
+	"example.com/convmem/store/vfs"
+)
+
+// Options configures a DB. The zero value is right for most programs.
+type Options struct {
+	// FS holds the files. nil means the directory that Open names, on the
+	// operating system.
+	FS vfs.FS
+	// Now is the clock; nil means time.Now. It may stand still or step back:
+	// ids and times of the store never do. It is called by several goroutines
+	// at once.
+	Now func() time.Time
+	// Entropy gives the random part of ids; nil means crypto/rand. Where the
+	// content of messages is not trusted it must be secret. Reads of it are
+	// never concurrent.
+	Entropy io.Reader
+	// LockWait bounds the wait for another process that holds the store; 0
+	// means 5 seconds. A context that ends earlier ends the wait.
+	LockWait time.Duration
+	// Logger hears of recoveries and failures; nil discards. It is never told
+	// what a message says.
+	Logger *slog.Logger
+	// MaxResultBytes bounds the content and metadata of one result, by ending
+	// it early: a page of history or sessions gets a cursor, a context or a
+	// search is marked Truncated. One message is always returned, whatever its
+	// size. 0 means 8 MiB.
+	MaxResultBytes int
+}
+
+const defaultMaxResultBytes = 8 << 20
+
+// DB is a Store in a directory. Any number of goroutines may use it at once.
+//
+// A read sees one moment of the store and runs beside other reads and changes.
+// A change costs one write and one sync of the log; changes happen one after
+// another, in the order of their calls.
+type DB struct {
+	log            *store.Log
+	now            func() time.Time
+	entropy        io.Reader
+	maxResultBytes int
+	namespace      string // the part of the store that all methods see
+}
+
+var _ Store = (*DB)(nil)
+
+// Open opens the store in the directory dir, making both where they do not
+// exist, for its owner only. With Options.FS, dir is not used and may be "".
+// nil options are the zero Options. The context bounds the wait for another
+// process and nothing else.
+//
+// It fails with [CodeBusy] while another process holds the store, with
+// [CodeCorrupt] when stored data is damaged or of a newer version, in which
+// case nothing was changed, and with [CodeIO].
+//
+// Opening costs one pass over the log: text is read and indexed again.
+func Open(ctx context.Context, dir string, o *Options) (*DB, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	db, err := open(ctx, dir, *o)
+	if err != nil {
+		return nil, fail("open", err)
+	}
+	return db, nil
+}
+
+func open(ctx context.Context, dir string, o Options) (*DB, error) {
+	if err := o.check(dir); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	if o.FS == nil {
+		fsys, err := vfs.OS(dir)
+		if err != nil {
+			return nil, err
+		}
+		o.FS = fsys
+	}
+	log, err := store.Open(ctx, o.FS, store.Options{
+		NewSink:  func() store.Sink { return newCatalog() },
+		LockWait: o.LockWait,
+		Now:      o.Now,
+		Rand:     o.Entropy,
+		Logger:   o.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &DB{log: log, now: o.Now, entropy: o.Entropy, maxResultBytes: o.MaxResultBytes}, nil
+}
+
+func (o Options) check(dir string) error {
+	switch {
+	case dir == "" && o.FS == nil:
+		return invalid("dir", "empty, want the path of a directory")
+	case o.LockWait < 0:
+		return invalid("LockWait", "%v, want 0 or more", o.LockWait)
+	case o.MaxResultBytes < 0:
+		return invalid("MaxResultBytes", "%d, want 0 or more", o.MaxResultBytes)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Entropy == nil {
+		o.Entropy = rand.Reader
+	} else {
+		o.Entropy = &lockedReader{reader: o.Entropy}
+	}
+	if o.MaxResultBytes == 0 {
+		o.MaxResultBytes = defaultMaxResultBytes
+	}
+	return o
+}
+
+// lockedReader lets a rebuild and a write draw from one source.
+type lockedReader struct {
+	mu     sync.Mutex
+	reader io.Reader
+}
+
+func (l *lockedReader) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reader.Read(p)
+}
+
+// Close waits for calls that run and releases the directory. Every later call
+// fails with ErrClosed as its cause. Closing again does nothing. All that was
+// acknowledged is on stable storage whether Close fails or not.
+func (db *DB) Close() error { return fail("close", db.log.Close()) }

@@ -1,0 +1,156 @@
+package convmem
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"example.com/convmem/index"
+	"example.com/convmem/search"
+	"github.com/oklog/ulid/v2"
+)
+
+// Search implements [Store]. Ranking reads no message; each hit and each
+// neighbour costs one read of the disk.
+func (db *DB) Search(ctx context.Context, r SearchRequest) (SearchResult, error) {
+	r = r.withDefaults()
+	if err := r.check(); err != nil {
+		return SearchResult{}, fail("search", err)
+	}
+	b := searchBuilder{request: r, room: allowance{left: db.maxResultBytes}}
+	if err := db.at(ctx, r.MaxContentCharacters, b.build); err != nil {
+		return SearchResult{}, fail("search", err)
+	}
+	return b.result, nil
+}
+
+// searchBuilder completes what ranking found. Messages of hits come before
+// previews: a preview gets only the room that all hits leave.
+type searchBuilder struct {
+	request SearchRequest
+	room    allowance
+	ids     []ulid.ULID // of result.Hits
+	result  SearchResult
+}
+
+func (b *searchBuilder) build(m *moment) error {
+	found, err := search.Run(m.ctx, m.space.index, search.Query{
+		Text: b.request.Query, Filter: b.request.filter(), Limit: b.request.Limit,
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.addHits(m, found); err != nil {
+		return err
+	}
+	return b.addPreviews(m)
+}
+
+// addHits skips what is damaged and stops where the room ends.
+func (b *searchBuilder) addHits(m *moment, found []search.Hit) error {
+	for _, f := range found {
+		message, err := m.message(f.ID)
+		if isDamagedMessage(err) {
+			b.result.Truncated = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !b.room.take(message.size()) {
+			b.result.Truncated = true
+			return nil
+		}
+		b.result.Hits = append(b.result.Hits, m.hit(message, f))
+		b.ids = append(b.ids, f.ID)
+	}
+	return nil
+}
+
+func (m *moment) hit(message Message, f search.Hit) Hit {
+	return Hit{
+		Message:       message,
+		Score:         f.Score(),
+		Breakdown:     ScoreBreakdown{Content: f.Content, Summary: f.Summary, Tags: f.Tags},
+		MatchedFields: matchedFields(f.Matched),
+		RelationCount: m.space.index.RelationCount(f.ID),
+		SupersededBy:  m.supersededBy(f.ID),
+	}
+}
+
+func matchedFields(matched [3]bool) []Field {
+	var fields []Field
+	for i, field := range []Field{FieldContent, FieldSummary, FieldTags} {
+		if matched[i] {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// supersededBy lists live messages in the order of their ids.
+func (m *moment) supersededBy(id ulid.ULID) []string {
+	var newer []string
+	for _, r := range m.space.index.Incoming(id) {
+		if r.Type == string(RelationSupersedes) {
+			newer = append(newer, r.Target.String())
+		}
+	}
+	slices.Sort(newer)
+	return newer
+}
+
+// addPreviews adds neighbours to the hits, best hit first, until one does not
+// fit. A preview without a damaged neighbour is still a preview.
+func (b *searchBuilder) addPreviews(m *moment) error {
+	if b.request.ContextSize == 0 {
+		return nil
+	}
+	for i := range b.result.Hits {
+		hit := &b.result.Hits[i]
+		near, complete, err := m.neighbours(hit.SessionID, b.ids[i], b.request.ContextSize, b.request.ContextSize, b.room.take)
+		hit.Before, hit.After = near.before, near.after
+		if err != nil && !isDamagedMessage(err) {
+			return err
+		}
+		if err != nil || !complete {
+			b.result.Truncated = true
+		}
+		if !complete {
+			return nil
+		}
+	}
+	return nil
+}
+
+// filter is the request's filter as the index knows it.
+func (r SearchRequest) filter() index.Filter {
+	return index.Filter{
+		Session:       r.SessionID,
+		Kinds:         distinctTexts(r.Filters.Kinds),
+		Tiers:         distinctTexts(r.Filters.Tiers),
+		Roles:         distinctTexts(r.Filters.Roles),
+		Tags:          distinctTexts(r.Filters.Tags),
+		MinImportance: r.MinImportance,
+		Since:         unixMilli(r.Filters.Since),
+		Until:         unixMilli(r.Filters.Until),
+	}
+}
+
+func distinctTexts[S ~string](values []S) []string {
+	texts := make([]string, 0, len(values))
+	for _, value := range values {
+		texts = append(texts, string(value))
+	}
+	return fold(texts)
+}
+
+// unixMilli is nil for the zero Time. Part milliseconds count for nothing here
+// as they do in a message's own times.
+func unixMilli(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	ms := t.UnixMilli()
+	return &ms
+}

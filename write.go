@@ -1,0 +1,168 @@
+package convmem
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"example.com/convmem/store"
+	"github.com/oklog/ulid/v2"
+)
+
+// change runs fn alone among all changes. The error of fn and that of the log
+// come back as this package's errors.
+func (db *DB) change(ctx context.Context, op string, fn func(*transaction) error) error {
+	err := db.log.Update(ctx, func(tx *store.Tx) error {
+		return fn(&transaction{Tx: tx, space: tx.Sink().(*catalog).space(db.namespace)})
+	})
+	return fail(op, err)
+}
+
+// transaction is a change in the making, on the state before it.
+type transaction struct {
+	*store.Tx
+	space *space
+}
+
+// Write implements [Store]. The message is on stable storage when it returns.
+func (db *DB) Write(ctx context.Context, r WriteRequest) (WriteResult, error) {
+	if err := r.check(); err != nil {
+		return WriteResult{}, fail("write", err)
+	}
+	draft := r.draft(db.namespace)
+	var result WriteResult
+	err := db.change(ctx, "write", func(tx *transaction) (err error) {
+		result, err = db.write(tx, draft)
+		return err
+	})
+	if err != nil {
+		return WriteResult{}, err
+	}
+	return result, nil
+}
+
+// draft is the record of a checked request, still without identity.
+func (r WriteRequest) draft(namespace string) record {
+	draft := record{namespace: namespace, key: r.IdempotencyKey, message: Message{
+		SessionID: r.SessionID, Role: r.Role, Content: r.Content, Revision: 1,
+		Metadata: defaultMetadata().with(r.Metadata),
+	}}
+	if draft.key != "" {
+		draft.fingerprint = fingerprintOf(draft.message)
+	}
+	return draft
+}
+
+func (db *DB) write(tx *transaction, draft record) (WriteResult, error) {
+	if id, used := tx.space.byKey[draft.sessionKey()]; used {
+		return replay(tx, id, draft.fingerprint)
+	}
+	id, err := nextID(tx.LastID(), db.now(), db.entropy)
+	if err != nil {
+		return WriteResult{}, &Error{Code: CodeInternal, Message: "allotting a message id: " + err.Error(), Err: err}
+	}
+	// Nobody knows an id beforehand, but it can be guessed while the clock
+	// stands still.
+	if err := checkNotRelatedTo(id.String(), draft.message.Metadata.Relations); err != nil {
+		return WriteResult{}, err
+	}
+	draft.id = id
+	draft.message.UpdatedAt = fromUnixMilli(int64(id.Time()))
+	tx.Put(id, draft.encode())
+	return WriteResult{Message: draft.complete()}, nil
+}
+
+// replay answers a repeated request with the message as it is now.
+func replay(tx *transaction, id ulid.ULID, fingerprint string) (WriteResult, error) {
+	r, _, err := load(tx, id)
+	if err != nil {
+		return WriteResult{}, err
+	}
+	if r.fingerprint != fingerprint {
+		return WriteResult{}, &Error{
+			Code: CodeConflict, Field: "idempotency_key",
+			Message: fmt.Sprintf("used in this session by message %s, whose request said something else", id),
+		}
+	}
+	return WriteResult{Message: r.complete(), Replayed: true}, nil
+}
+
+// Update implements [Store]. The change is on stable storage when it returns.
+func (db *DB) Update(ctx context.Context, r UpdateRequest) (UpdateResult, error) {
+	if err := r.check(); err != nil {
+		return UpdateResult{}, fail("update", err)
+	}
+	var result UpdateResult
+	err := db.change(ctx, "update", func(tx *transaction) (err error) {
+		result, err = db.update(tx, r)
+		return err
+	})
+	if err != nil {
+		return UpdateResult{}, err
+	}
+	return result, nil
+}
+
+func (db *DB) update(tx *transaction, r UpdateRequest) (UpdateResult, error) {
+	id := ulid.MustParseStrict(r.MessageID) // checked
+	if !tx.space.index.Contains(id) {
+		return UpdateResult{}, notFound(r.MessageID)
+	}
+	current, payload, err := load(tx, id)
+	if err != nil {
+		return UpdateResult{}, err
+	}
+	if revision := current.message.Revision; r.ExpectedRevision != 0 && r.ExpectedRevision != revision {
+		return UpdateResult{}, &Error{
+			Code: CodeConflict, Field: "expected_revision", Revision: revision,
+			Message: fmt.Sprintf("%d given, the message is at revision %d", r.ExpectedRevision, revision),
+		}
+	}
+	next := current.with(r)
+	if bytes.Equal(next.encode(), payload) {
+		return UpdateResult{Message: current.complete()}, nil
+	}
+	next.message.Revision++
+	if now := fromUnixMilli(int64(clockMilli(db.now()))); now.After(next.message.UpdatedAt) {
+		next.message.UpdatedAt = now
+	}
+	tx.Put(id, next.encode())
+	return UpdateResult{Changed: true, Message: next.complete()}, nil
+}
+
+// with returns the record as a checked update wants it, in the same revision.
+func (r record) with(u UpdateRequest) record {
+	if u.Content != nil {
+		r.message.Content = *u.Content
+	}
+	if u.Metadata != nil {
+		r.message.Metadata = r.message.Metadata.with(*u.Metadata)
+	}
+	return r
+}
+
+func notFound(id string) error {
+	return &Error{Code: CodeNotFound, Field: "message_id", Message: id + " does not exist or is deleted"}
+}
+
+// Delete implements [Store]. The deletion is on stable storage when it returns.
+// It needs nothing of the message's text, so a damaged message can be deleted.
+func (db *DB) Delete(ctx context.Context, r DeleteRequest) (DeleteResult, error) {
+	if err := r.check(); err != nil {
+		return DeleteResult{}, fail("delete", err)
+	}
+	id := ulid.MustParseStrict(r.MessageID) // checked
+	var result DeleteResult
+	err := db.change(ctx, "delete", func(tx *transaction) error {
+		session, live := tx.space.index.Session(id)
+		if live && (r.SessionID == "" || r.SessionID == session) {
+			tx.Delete(id)
+			result.Deleted = true
+		}
+		return nil
+	})
+	if err != nil {
+		return DeleteResult{}, err
+	}
+	return result, nil
+}
