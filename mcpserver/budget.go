@@ -1,0 +1,156 @@
+package mcpserver
+
+import (
+	"errors"
+	"slices"
+)
+
+// page is a document whose items a cursor continues.
+type page interface {
+	historyDocument | sessionsDocument
+	// sizes returns what each item adds to the document, in order.
+	sizes() ([]int, error)
+}
+
+func (d historyDocument) sizes() ([]int, error) { return sizesOf(d.History) }
+
+func (d sessionsDocument) sizes() ([]int, error) { return sizesOf(d.Sessions) }
+
+func sizesOf[T any](items []T) ([]int, error) {
+	sizes := make([]int, len(items))
+	for i, item := range items {
+		var err error
+		if sizes[i], err = sizeOf(item); err != nil {
+			return nil, err
+		}
+	}
+	return sizes, nil
+}
+
+// fitPage returns the text of a page within the budget. Only the Store can make
+// a cursor, so a page that is too large is not cut: it is read again with as
+// many items as fit, at least one. What changed between the two reads may make
+// it too large again, by ever fewer items.
+func fitPage[P page](budget, limit int, read func(limit int) (P, error)) (string, error) {
+	for {
+		document, err := read(limit)
+		if err != nil {
+			return "", err
+		}
+		text, err := encode(document)
+		if err != nil {
+			return "", err
+		}
+		sizes, err := document.sizes()
+		excess := wireSize(text) - budget
+		if err != nil || excess <= 0 || len(sizes) <= 1 {
+			return text, err
+		}
+		limit = max(1, len(sizes)-tail(sizes, excess))
+	}
+}
+
+// tail counts the last items that together have at least that size.
+func tail(sizes []int, size int) int {
+	count := 0
+	for _, item := range slices.Backward(sizes) {
+		if size <= 0 {
+			break
+		}
+		size -= item
+		count++
+	}
+	return count
+}
+
+// allowance is how many bytes of a budget are left. The first error of
+// measuring sticks and lets nothing more in.
+type allowance struct {
+	left int
+	err  error
+}
+
+// newAllowance is the budget less what the document holds already.
+func newAllowance(budget int, document any) *allowance {
+	size, err := sizeOf(document)
+	return &allowance{left: budget - size + len(","), err: err}
+}
+
+// admit reports whether a part fits and, if so, takes its size off.
+func (a *allowance) admit(part any) bool {
+	size, err := sizeOf(part)
+	if a.err = errors.Join(a.err, err); a.err != nil || size > a.left {
+		return false
+	}
+	a.left -= size
+	return true
+}
+
+// leading admits items in order until one does not fit.
+func leading[T any](a *allowance, items []T) []T {
+	for i, item := range items {
+		if !a.admit(item) {
+			return items[:i]
+		}
+	}
+	return items
+}
+
+// nearest admits neighbours on both sides in turn, from the message outwards,
+// on each side until one does not fit.
+func (a *allowance) nearest(all neighbours) neighbours {
+	first, last := len(all.Before), 0
+	before, after := true, true
+	for before || after {
+		if before = before && first > 0 && a.admit(all.Before[first-1]); before {
+			first--
+		}
+		if after = after && last < len(all.After) && a.admit(all.After[last]); after {
+			last++
+		}
+	}
+	return neighbours{Before: all.Before[first:], After: all.After[:last]}
+}
+
+// fitContext returns the text of a context within the budget: the message
+// always, then the neighbours nearest to it, then relations in order.
+func fitContext(budget int, d contextDocument) (string, error) {
+	if text, err := encode(d); err != nil || wireSize(text) <= budget {
+		return text, err
+	}
+	around, relations := d.Around, d.Relations
+	d.Truncated = true
+	d.Around, d.Relations = newNeighbours(nil, nil), []related{}
+	a := newAllowance(budget, d)
+	d.Around = a.nearest(around)
+	d.Relations = leading(a, relations)
+	if a.err != nil {
+		return "", a.err
+	}
+	return encode(d)
+}
+
+// fitSearch returns the text of search results within the budget: hits in
+// order, at least one, then the previews of the best of them.
+func fitSearch(budget int, d searchDocument) (string, error) {
+	if text, err := encode(d); err != nil || wireSize(text) <= budget {
+		return text, err
+	}
+	hits := slices.Clone(d.Results)
+	for i := range hits {
+		if hits[i].Preview != nil {
+			hits[i].Preview = new(newNeighbours(nil, nil))
+		}
+	}
+	a := newAllowance(budget, searchDocument{Truncated: true, Results: []hit{}})
+	hits = hits[:min(len(hits), max(1, len(leading(a, hits))))]
+	for i := range hits {
+		if preview := d.Results[i].Preview; preview != nil && a.admit(preview) {
+			hits[i].Preview = preview
+		}
+	}
+	if a.err != nil {
+		return "", a.err
+	}
+	return encode(searchDocument{Truncated: true, Results: hits})
+}

@@ -1,0 +1,302 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"example.com/convmem"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// drainAfterInput is how long calls that were received may still take when
+	// the input has ended.
+	drainAfterInput = 30 * time.Second
+	// drainAfterStop is the same when the context has ended. Hosts that sent a
+	// signal kill about two seconds later.
+	drainAfterStop = 1500 * time.Millisecond
+)
+
+// ServeStdio serves store on standard input and output, one JSON-RPC message a
+// line, until the input or ctx ends. Nothing else may be written to standard
+// output meanwhile.
+//
+// A line that is no JSON gets the error -32700 and one longer than 16 MiB is
+// skipped with the error -32600; neither ends the session. White space around
+// a line, blank lines and a byte order mark at the start are ignored.
+//
+// At the end of the input everything that was received is still done and
+// answered, for at most 30 seconds; when ctx ends, for at most 1.5 seconds,
+// after which the contexts of the calls that are left end too. ServeStdio then
+// returns, so that the caller can close the store: with nil when every call was
+// answered, also after ctx ended. A goroutine that waits for standard input
+// may stay behind, because such a read cannot be interrupted.
+func ServeStdio(ctx context.Context, store convmem.Store, o *Options) error {
+	return serve(ctx, store, o, os.Stdin, os.Stdout)
+}
+
+func serve(ctx context.Context, store convmem.Store, o *Options, in io.Reader, out io.Writer) error {
+	s := newStdio(ctx, newCaller(store, o).logger, out)
+	go s.receive(newFrames(in))
+	session, err := Connect(context.WithoutCancel(ctx), New(store, o), s, nil)
+	if err != nil {
+		return fmt.Errorf("mcpserver: connect: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err = <-ended:
+	case <-s.expired: // whatever still runs has had its time
+	}
+	return errors.Join(err, s.failure())
+}
+
+// stdio is a transport and its one connection. It takes the place of the SDK's,
+// which loses answers when the input ends and the session over one bad line.
+type stdio struct {
+	stop    <-chan struct{} // the caller wants to end
+	logger  *slog.Logger
+	lines   chan received
+	closed  chan struct{}
+	broken  chan struct{} // nobody reads the output any more
+	expired chan struct{} // a drain took too long
+
+	closeOnce sync.Once
+	writing   sync.Mutex // held while a line is written
+	out       io.Writer
+
+	mu         sync.Mutex
+	running    map[jsonrpc.ID]bool // ids of calls, until their answers are made
+	left       int                 // calls whose answers are not written
+	answered   chan struct{}       // gets a value after every answer
+	inputError error
+	writeError error
+	unanswered int // calls left behind by a drain
+}
+
+// received is a line or the reason why there is none.
+type received struct {
+	line []byte
+	err  error
+}
+
+func newStdio(ctx context.Context, logger *slog.Logger, out io.Writer) *stdio {
+	return &stdio{
+		stop:     ctx.Done(),
+		logger:   logger,
+		lines:    make(chan received),
+		closed:   make(chan struct{}),
+		broken:   make(chan struct{}),
+		expired:  make(chan struct{}),
+		out:      out,
+		running:  map[jsonrpc.ID]bool{},
+		answered: make(chan struct{}, 1),
+	}
+}
+
+// Connect implements mcp.Transport.
+func (s *stdio) Connect(context.Context) (mcp.Connection, error) { return s, nil }
+
+// SessionID implements mcp.Connection. Standard input has one session.
+func (s *stdio) SessionID() string { return "" }
+
+// Close implements mcp.Connection.
+func (s *stdio) Close() error {
+	s.closeOnce.Do(func() { close(s.closed) })
+	return nil
+}
+
+// receive reads lines until the input ends or the connection is closed.
+func (s *stdio) receive(f *frames) {
+	defer close(s.lines)
+	for {
+		line, err := f.next()
+		if err != nil && !errors.Is(err, errFrameTooLong) {
+			s.inputEnded(err)
+			return
+		}
+		select {
+		case s.lines <- received{line, err}:
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+func (s *stdio) inputEnded(err error) {
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inputError = err
+}
+
+// Read implements mcp.Connection. It returns io.EOF only when every call is
+// answered or has had its time: on an error of Read the SDK ends the contexts
+// of all calls and drops their answers.
+func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case r, more := <-s.lines:
+			if !more {
+				return nil, s.drain(drainAfterInput)
+			}
+			if message := s.accept(r); message != nil {
+				return message, nil
+			}
+		case <-s.stop:
+			return nil, s.drain(drainAfterStop)
+		case <-s.broken:
+			return nil, s.drain(drainAfterInput)
+		case <-s.closed:
+			return nil, io.EOF
+		}
+	}
+}
+
+// accept returns the message in a line, or answers that there is none.
+func (s *stdio) accept(r received) jsonrpc.Message {
+	if r.err != nil {
+		s.logger.Warn("a line was skipped", "reason", r.err)
+		s.writeLine(refuse(nil, jsonrpc.CodeInvalidRequest, "invalid request: "+r.err.Error()))
+		return nil
+	}
+	message, refusal := decodeFrame(r.line)
+	if call, ok := message.(*jsonrpc.Request); ok && refusal == nil && !s.begin(call) {
+		refusal = refuse(nil, jsonrpc.CodeInvalidRequest, "invalid request: the id is that of a call that still runs")
+	}
+	if refusal != nil {
+		s.logger.Warn("a line was refused")
+		s.writeLine(refusal)
+		return nil
+	}
+	return message
+}
+
+// begin counts a call, unless its id is taken. Nobody waits for subscriptions,
+// which end with the session.
+func (s *stdio) begin(r *jsonrpc.Request) bool {
+	if !r.IsCall() || r.Method == "subscriptions/listen" {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[r.ID] {
+		return false
+	}
+	s.running[r.ID] = true
+	s.left++
+	return true
+}
+
+// Write implements mcp.Connection. It never fails: the SDK would end the
+// contexts of all calls, although what they change is wanted all the same. The
+// id of a call is free before its answer is out, because a client may use it
+// again at once.
+func (s *stdio) Write(_ context.Context, m jsonrpc.Message) error {
+	line, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	r, ok := m.(*jsonrpc.Response)
+	counted := ok && s.free(r.ID)
+	s.writeLine(line)
+	if counted {
+		s.end()
+	}
+	return nil
+}
+
+// free reports whether the id was that of a call that counts.
+func (s *stdio) free(id jsonrpc.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counted := s.running[id]
+	delete(s.running, id)
+	return counted
+}
+
+func (s *stdio) end() {
+	s.mu.Lock()
+	s.left--
+	s.mu.Unlock()
+	select {
+	case s.answered <- struct{}{}:
+	default: // a value is waiting already
+	}
+}
+
+// writeLine writes one line, or nothing once a write has failed.
+func (s *stdio) writeLine(line []byte) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	select {
+	case <-s.broken:
+		return
+	default:
+	}
+	if _, err := s.out.Write(append(line, '\n')); err != nil {
+		s.mu.Lock()
+		s.writeError = err
+		s.mu.Unlock()
+		close(s.broken)
+	}
+}
+
+// failure says what went wrong with the streams, if anything did.
+func (s *stdio) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.writeError != nil:
+		return fmt.Errorf("mcpserver: write answers: %w", s.writeError)
+	case s.unanswered > 0:
+		return fmt.Errorf("mcpserver: stopped with %d calls unanswered", s.unanswered)
+	case s.inputError != nil:
+		return fmt.Errorf("mcpserver: read requests: %w", s.inputError)
+	}
+	return nil
+}
+
+// drain waits until every call is answered, but no longer than limit, and then
+// returns io.EOF.
+func (s *stdio) drain(limit time.Duration) error {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	stop := s.stop
+	for s.unfinished() > 0 {
+		select {
+		case <-s.answered:
+		case <-stop:
+			stop = nil
+			deadline.Reset(min(limit, drainAfterStop))
+		case <-s.closed:
+			return io.EOF
+		case <-deadline.C:
+			s.giveUp()
+			return io.EOF
+		}
+	}
+	return io.EOF
+}
+
+func (s *stdio) unfinished() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
+}
+
+func (s *stdio) giveUp() {
+	s.mu.Lock()
+	s.unanswered = s.left
+	s.mu.Unlock()
+	close(s.expired)
+}

@@ -1,0 +1,242 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"example.com/convmem"
+	"example.com/convmem/store/storetest"
+)
+
+func newModel() *storetest.Model { return storetest.NewModel(storetest.Config{}) }
+
+const searching = `{"query":"q"}`
+
+// TestBadLines sends what is no message. Each line gets its error, and the call
+// after it is answered as if nothing had happened.
+func TestBadLines(t *testing.T) {
+	call := toolCall(1, "search_messages", searching)
+	for _, c := range []struct {
+		name, line string
+		id         any
+		code       int
+	}{
+		{"no JSON", "hello", nil, -32700},
+		{"half a message", call[:len(call)/2], nil, -32700},
+		{"two messages", call + call, nil, -32700},
+		{"text after a message", call + " x", nil, -32700},
+		{"a bare byte", "\xff", nil, -32700},
+		{"no version", `{"id":7,"method":"ping"}`, 7.0, -32600},
+		{"a wrong version", `{"jsonrpc":"1.0","id":"x","method":"ping"}`, "x", -32600},
+		{"an id that is none", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, -32600},
+		{"a batch", "[" + call + "]", nil, -32600},
+		{"a number", "7", nil, -32600},
+		{"no method and no id", `{"jsonrpc":"2.0"}`, nil, -32600},
+		{"deeper than the SDK reads", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_messages","arguments":` + nested(1000) + `}}`, 7.0, -32600},
+		{"longer than a frame", strings.Repeat("x", maxFrameBytes+1), nil, -32600},
+		{"a message longer than a frame", toolCall(7, "search_messages", `{"query":"`+strings.Repeat("x", maxFrameBytes)+`"}`), nil, -32600},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := start(t, newModel(), nil)
+			go h.send(c.line, call)
+			if r := h.next(); r.Error.Code != c.code || r.ID != c.id || r.Error.Message == "" {
+				t.Errorf("the answer: %+v", r)
+			}
+			if r := h.next(); r.ID != 1.0 || r.text() != `{"results":[]}` {
+				t.Errorf("the call after it: %+v", r)
+			}
+		})
+	}
+}
+
+// TestForgivenLines sends messages with what does not belong to them.
+func TestForgivenLines(t *testing.T) {
+	call := toolCall(1, "search_messages", searching)
+	for name, text := range map[string]string{
+		"CRLF":              call + "\r\n",
+		"spaces after":      call + "  \t\n",
+		"spaces before":     " \t" + call + "\n",
+		"blank lines":       "\n\r\n  \n" + call + "\n",
+		"no newline at all": call,
+		"the largest frame": call + strings.Repeat(" ", maxFrameBytes-len(call)-1) + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := start(t, newModel(), nil)
+			go func() {
+				h.sendRaw(text)
+				h.endInput()
+			}()
+			if r := h.next(); r.ID != 1.0 || r.text() != `{"results":[]}` {
+				t.Errorf("the answer: %+v", r)
+			}
+			if err := h.end(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestByteOrderMark(t *testing.T) {
+	h := startSilent(t, newModel(), nil)
+	h.sendRaw("\ufeff" + initialize + "\r\n")
+	if r := h.next(); r.ID != "init" || r.Error.Code != 0 {
+		t.Errorf("after a byte order mark: %+v", r)
+	}
+	h.sendRaw("\ufeff" + initialized + "\n")
+	if r := h.next(); r.Error.Code != -32700 {
+		t.Errorf("a byte order mark later on: %+v", r)
+	}
+}
+
+// TestDeepArguments nests arguments as deep as the SDK still reads.
+func TestDeepArguments(t *testing.T) {
+	h := start(t, newModel(), nil)
+	h.send(toolCall(1, "search_messages", `{"query":`+nested(900)+`}`))
+	if r := h.next(); !r.Result.IsError || !strings.Contains(r.text(), "VALIDATION_ERROR") || !strings.Contains(r.text(), "deeper than 32") {
+		t.Errorf("the answer: %+v", r)
+	}
+}
+
+// TestIDInUse sends a second call with the id of one that runs.
+func TestIDInUse(t *testing.T) {
+	g := newGate(newModel())
+	h := start(t, g, nil)
+	h.send(writeCall(1, "s", "one"))
+	<-g.entered
+	h.send(writeCall(1, "s", "two"))
+	if r := h.next(); r.ID != nil || r.Error.Code != -32600 {
+		t.Errorf("the second call: %+v", r)
+	}
+	g.open <- struct{}{}
+	if r := h.next(); r.ID != 1.0 || !strings.Contains(r.text(), `"one"`) {
+		t.Errorf("the first call: %+v", r)
+	}
+	h.send(toolCall(1, "search_messages", searching))
+	if r := h.next(); r.ID != 1.0 || r.text() != `{"results":[]}` {
+		t.Errorf("the id again: %+v", r)
+	}
+}
+
+// TestEndOfInput closes the input while calls wait in the store and in line:
+// all are done and answered, with contexts that have not ended.
+func TestEndOfInput(t *testing.T) {
+	g := newGate(newModel())
+	h := start(t, g, nil)
+	go func() {
+		for i := range 5 {
+			h.send(writeCall(i, "s", fmt.Sprint(i)))
+		}
+		h.send(toolCall("read", "read_messages", `{"session_id":"s"}`))
+		h.endInput()
+	}()
+	for i := range 5 {
+		if content := <-g.entered; content != fmt.Sprint(i) {
+			t.Errorf("write %d is of %s", i, content)
+		}
+		g.open <- struct{}{}
+		if r := h.next(); !strings.Contains(r.text(), `"OK"`) {
+			t.Errorf("write %d: %+v", i, r)
+		}
+	}
+	if r := h.next(); strings.Count(r.text(), `"revision"`) != 5 {
+		t.Errorf("the read: %+v", r)
+	}
+	if err := h.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenSubscription leaves a request open that is never answered.
+func TestOpenSubscription(t *testing.T) {
+	h := startSilent(t, newModel(), nil)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	h.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{` + meta + `,"notifications":{"toolsListChanged":true}}}`)
+	h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + meta + `,"name":"search_messages","arguments":{"query":"q"}}}`)
+	h.endInput()
+	found := false
+	for {
+		r, err := h.read()
+		if err != nil {
+			break
+		}
+		found = found || r.text() == `{"results":[]}`
+	}
+	if err := <-h.ended; err != nil || !found {
+		t.Errorf("ended with %v, answered: %t", err, found)
+	}
+}
+
+// TestStop ends the context while a call runs: it is answered.
+func TestStop(t *testing.T) {
+	g := newGate(newModel())
+	h := start(t, g, nil)
+	h.send(writeCall(1, "s", "content"))
+	<-g.entered
+	h.stop()
+	g.open <- struct{}{}
+	if r := h.next(); !strings.Contains(r.text(), `"OK"`) {
+		t.Errorf("the write: %+v", r)
+	}
+	if err := h.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStopWithoutEnd has a call that outlives every patience. Its context ends
+// and serve returns.
+func TestStopWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*host){
+		"while reading":         func(h *host) { h.stop() },
+		"after the input ended": func(h *host) { h.endInput(); h.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate(newModel())
+			h := start(t, g, nil)
+			h.send(writeCall(1, "s", "content"))
+			<-g.entered
+			stop(h)
+			if err := h.end(); err == nil || !strings.Contains(err.Error(), "1 calls unanswered") {
+				t.Errorf("ended with %v", err)
+			}
+		})
+	}
+}
+
+// TestBrokenOutput breaks the output after the first call was sent. What was
+// received is done all the same, and serve reports the output.
+func TestBrokenOutput(t *testing.T) {
+	inner := newModel()
+	g := newGate(inner)
+	inRead, inWrite := io.Pipe()
+	out := &breakable{}
+	ended := make(chan error, 1)
+	go func() { ended <- serve(context.Background(), g, nil, inRead, out) }()
+	h := &host{TB: t, in: inWrite}
+	h.send(initialize, initialized, writeCall(1, "s", "one"), writeCall(2, "s", "two"), toolCall(3, "get_system_health", `{}`))
+	<-g.entered
+	out.broken.Store(true)
+	g.open <- struct{}{}
+	<-g.entered
+	g.open <- struct{}{}
+	if err := <-ended; !errors.Is(err, errBroken) {
+		t.Errorf("ended with %v", err)
+	}
+	r, err := inner.Read(context.Background(), convmem.ReadRequest{History: &convmem.HistoryRequest{SessionID: "s"}})
+	if err != nil || len(r.History.Messages) != 2 {
+		t.Errorf("%d messages are stored: %v", len(r.History.Messages), err)
+	}
+}
+
+// TestBrokenInput fails while reading.
+func TestBrokenInput(t *testing.T) {
+	in := io.MultiReader(strings.NewReader(initialize+"\n"), brokenReader{})
+	if err := serve(context.Background(), newModel(), nil, in, io.Discard); !errors.Is(err, errBroken) {
+		t.Errorf("ended with %v", err)
+	}
+}
