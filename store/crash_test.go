@@ -9,16 +9,17 @@ import (
 	"example.com/convmem/store/vfs/faultfs"
 )
 
-func imageLimit() int {
+// sample chooses how much of something to look at.
+func sample(short, whole int) int {
 	if *long {
-		return 4096
+		return whole
 	}
-	return 128
+	return short
 }
 
 // A power cut, or a kill, at every operation of every call.
 func TestPowerCutAtEveryOperation(t *testing.T) {
-	operations, count := crashEverywhere(t, shortRun(), imageLimit())
+	operations, count := crashEverywhere(t, shortRun(), sample(128, 2048))
 	t.Logf("%d crash points, %d images, no violation", operations, count)
 }
 
@@ -35,7 +36,7 @@ func TestPowerCutInBatches(t *testing.T) {
 		updating("batch over a batch", put(2, block(4)), remove(1), put(4, block(5)), put(5, block(6))),
 		closing(),
 	}
-	operations, count := crashEverywhere(t, steps, imageLimit())
+	operations, count := crashEverywhere(t, steps, sample(128, 2048))
 	t.Logf("%d crash points, %d images, no violation", operations, count)
 }
 
@@ -51,7 +52,7 @@ func TestPowerCutDuringRecovery(t *testing.T) {
 		if !changesDisk(op.Kind) {
 			return nil
 		}
-		for range imageLimit() / 64 {
+		for range sample(2, 8) {
 			first += 2
 			second += crashDuringOpen(t, disk.CrashImage(r), s, r)
 			second += crashDuringOpen(t, disk.Kill(), s, r)
@@ -69,7 +70,7 @@ func crashDuringOpen(t *testing.T, disk *vfs.Mem, s *script, r *rand.Rand) (coun
 	fsys := faultfs.New(disk)
 	fsys.Before = func(op faultfs.Op) error {
 		if changesDisk(op.Kind) {
-			count += images(disk, imageLimit()/32, r, func(image *vfs.Mem) {
+			count += images(disk, sample(4, 16), r, func(image *vfs.Mem) {
 				if err := survives(image, s.allowed); err != nil {
 					t.Fatalf("%s, then during recovery (%s): %v", s.current, op, err)
 				}
