@@ -120,6 +120,9 @@ func (s *space) admit(r *record) error {
 	if current := s.revision(r.id); live && r.message.Revision != current+1 {
 		return fmt.Errorf("revision %d follows revision %d", r.message.Revision, current)
 	}
+	if live && s.keys[r.id].key != r.key {
+		return errors.New("the idempotency key of the message changed")
+	}
 	if owner, used := s.byKey[r.sessionKey()]; r.key != "" && used && owner != r.id {
 		return errors.New("two messages of a session have the same idempotency key")
 	}

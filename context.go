@@ -118,11 +118,11 @@ func firstOf(ids iter.Seq[ulid.ULID], count int) []ulid.ULID {
 func (b *contextBuilder) addRelations(m *moment, start ulid.ULID) error {
 	walk := relationWalk{space: m.space, types: b.plan.types, seen: map[ulid.ULID]bool{start: true}}
 	frontier := []ulid.ULID{start}
-	for depth := 1; depth <= b.plan.depth && !b.result.Truncated; depth++ {
-		found := walk.step(frontier)
+	for depth := 1; depth <= b.plan.depth; depth++ {
+		found := walk.step(frontier, MaxContextMessages-b.count+1)
 		frontier = nil
 		for _, e := range found {
-			if err := b.addRelated(m, e, depth); err != nil {
+			if err := b.addRelated(m, e, depth); err != nil || b.result.Truncated {
 				return err
 			}
 			if m.space.index.Contains(e.id) {
@@ -137,7 +137,7 @@ func (b *contextBuilder) addRelations(m *moment, start ulid.ULID) error {
 // neighbours alone never fill it, so only relations are counted against the
 // number of messages.
 func (b *contextBuilder) addRelated(m *moment, e edge, depth int) error {
-	if b.result.Truncated || b.count == MaxContextMessages {
+	if b.count == MaxContextMessages {
 		b.result.Truncated = true
 		return nil
 	}
@@ -180,13 +180,14 @@ type relationWalk struct {
 	seen  map[ulid.ULID]bool
 }
 
-// step returns the edges from the frontier to messages not seen before. Of
+// step returns the first edges from the frontier to messages not seen before: at
+// least enough for limit messages if there are so many, and all if not. Of
 // several edges to one message it is the first in the order.
-func (w *relationWalk) step(frontier []ulid.ULID) []edge {
+func (w *relationWalk) step(frontier []ulid.ULID, limit int) []edge {
 	var edges []edge
 	for _, id := range frontier {
-		edges = w.append(edges, Outgoing, id)
-		edges = w.append(edges, Incoming, id)
+		edges = w.appendOutgoing(edges, id)
+		edges = w.appendIncoming(edges, id, limit)
 	}
 	slices.SortFunc(edges, compareEdges)
 	return slices.DeleteFunc(edges, func(e edge) bool {
@@ -196,17 +197,36 @@ func (w *relationWalk) step(frontier []ulid.ULID) []edge {
 	})
 }
 
-// append adds the edges of one message in one direction that the walk follows.
-func (w *relationWalk) append(edges []edge, direction Direction, id ulid.ULID) []edge {
-	relations := w.space.index.Outgoing(id)
-	if direction == Incoming {
-		relations = w.space.index.Incoming(id)
-	}
-	for _, r := range relations {
-		e := edge{direction: direction, relation: RelationType(r.Type), id: r.Target}
-		if (len(w.types) == 0 || slices.Contains(w.types, e.relation)) && !w.seen[e.id] {
-			edges = append(edges, e)
+func (w *relationWalk) appendOutgoing(edges []edge, id ulid.ULID) []edge {
+	for _, r := range w.space.index.Outgoing(id) {
+		if relation := RelationType(r.Type); w.follows(relation) && !w.seen[r.Target] {
+			edges = append(edges, edge{Outgoing, relation, r.Target})
 		}
 	}
 	return edges
+}
+
+// appendIncoming adds no more than limit edges of each type: a message that
+// thousands refer to must not cost more than what can be shown.
+func (w *relationWalk) appendIncoming(edges []edge, id ulid.ULID, limit int) []edge {
+	for _, relation := range relationTypes {
+		if !w.follows(relation) {
+			continue
+		}
+		count := 0
+		for source := range w.space.index.Incoming(id, string(relation)) {
+			if w.seen[source] {
+				continue
+			}
+			if count++; count > limit {
+				break
+			}
+			edges = append(edges, edge{Incoming, relation, source})
+		}
+	}
+	return edges
+}
+
+func (w *relationWalk) follows(relation RelationType) bool {
+	return len(w.types) == 0 || slices.Contains(w.types, relation)
 }

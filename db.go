@@ -44,7 +44,8 @@ const defaultMaxResultBytes = 8 << 20
 //
 // A read sees one moment of the store and runs beside other reads and changes.
 // A change costs one write and one sync of the log; changes happen one after
-// another, in the order of their calls.
+// another. Each becomes visible between reads: it waits for those that run, and
+// reads that begin then wait for it, for as long as indexing its text takes.
 type DB struct {
 	log            *store.Log
 	now            func() time.Time

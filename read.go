@@ -110,9 +110,21 @@ func (m *moment) message(id ulid.ULID) (Message, error) {
 	}
 	if kept := cutCharacters(message.Content, m.cut); len(kept) < len(message.Content) {
 		message.ContentTruncated, message.ContentBytes = true, len(message.Content)
-		message.Content = strings.Clone(kept) // a part would keep the whole in memory
+		message.Content = kept
+		message.detach()
 	}
 	return message, nil
+}
+
+// detach copies every text of a decoded message. All of them are parts of one
+// string, the whole payload, which would stay in memory for the sake of any.
+func (m *Message) detach() {
+	for _, text := range []*string{&m.SessionID, &m.Content, &m.Metadata.ToolCallID, &m.Metadata.Summary} {
+		*text = strings.Clone(*text)
+	}
+	for i, tag := range m.Metadata.Tags {
+		m.Metadata.Tags[i] = strings.Clone(tag)
+	}
 }
 
 // cutCharacters keeps the longest beginning of whole grapheme clusters with at

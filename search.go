@@ -2,7 +2,6 @@ package convmem
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"example.com/convmem/index"
@@ -61,7 +60,11 @@ func (b *searchBuilder) addHits(m *moment, found []search.Hit) error {
 			b.result.Truncated = true
 			return nil
 		}
-		b.result.Hits = append(b.result.Hits, m.hit(message, f))
+		hit := m.hit(message, f)
+		if !b.room.take(len(hit.SupersededBy) * ulid.EncodedSize) {
+			hit.SupersededBy, b.result.Truncated = nil, true
+		}
+		b.result.Hits = append(b.result.Hits, hit)
 		b.ids = append(b.ids, f.ID)
 	}
 	return nil
@@ -91,12 +94,9 @@ func matchedFields(matched [3]bool) []Field {
 // supersededBy lists live messages in the order of their ids.
 func (m *moment) supersededBy(id ulid.ULID) []string {
 	var newer []string
-	for _, r := range m.space.index.Incoming(id) {
-		if r.Type == string(RelationSupersedes) {
-			newer = append(newer, r.Target.String())
-		}
+	for source := range m.space.index.Incoming(id, string(RelationSupersedes)) {
+		newer = append(newer, source.String())
 	}
-	slices.Sort(newer)
 	return newer
 }
 

@@ -98,7 +98,7 @@ func (m *moment) session(name string, cut int) (SessionInfo, error) {
 	}
 	text = cutCharacters(cutBytes(text, maxRepresentativeBytes), cut)
 	return SessionInfo{
-		SessionID:             representative.SessionID,
+		SessionID:             name,
 		MessageCount:          found.Messages,
 		KindCounts:            kindCounts(found),
 		RepresentativeSummary: strings.Clone(text), // the rest of the message can go

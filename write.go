@@ -122,6 +122,9 @@ func (db *DB) update(tx *transaction, r UpdateRequest) (UpdateResult, error) {
 	if bytes.Equal(next.encode(), payload) {
 		return UpdateResult{Message: current.complete()}, nil
 	}
+	if next.message.Revision == maxRevision {
+		return UpdateResult{}, &Error{Code: CodeInternal, Message: "the message has the greatest revision there is"}
+	}
 	next.message.Revision++
 	if now := fromUnixMilli(int64(clockMilli(db.now()))); now.After(next.message.UpdatedAt) {
 		next.message.UpdatedAt = now

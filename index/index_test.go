@@ -107,8 +107,17 @@ func checkMessages(t *rapid.T, ix *Index, m *model) {
 			if diff := cmp.Diff(d.Relations, ix.Outgoing(id), cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("Outgoing: %s", diff)
 			}
-			if diff := cmp.Diff(m.incoming(id), ix.Incoming(id)); diff != "" {
+			var incoming []Relation
+			for _, relation := range relationTypes {
+				for source := range ix.Incoming(id, relation) {
+					incoming = append(incoming, Relation{relation, source})
+				}
+			}
+			if diff := cmp.Diff(m.incoming(id), incoming); diff != "" {
 				t.Fatalf("Incoming: %s", diff)
+			}
+			for range ix.Incoming(id, "depends_on") {
+				break // must not panic
 			}
 			if got, want := ix.RelationCount(id), m.relationCount(id); got != want {
 				t.Fatalf("RelationCount = %d, want %d", got, want)

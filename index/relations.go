@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"unique"
@@ -53,15 +54,22 @@ func (ix *Index) Outgoing(id ulid.ULID) []Relation {
 	return slices.Clone(ix.outgoing[id])
 }
 
-// Incoming returns the relations that live messages have to id, which itself
-// need not be live. Target is the message the relation comes from. They are
-// sorted by type (bytewise), then by id. The caller owns the slice.
-func (ix *Index) Incoming(id ulid.ULID) []Relation {
-	in := ix.incoming[id]
-	if in == nil {
-		return nil
+// Incoming yields the live messages that have a relation of that type to id,
+// which itself need not be live, in the order of their ids. Stopping early costs
+// nothing for the rest.
+func (ix *Index) Incoming(id ulid.ULID, relation string) iter.Seq[ulid.ULID] {
+	return func(yield func(ulid.ULID) bool) {
+		in := ix.incoming[id]
+		if in == nil {
+			return
+		}
+		first := in.seek(func(r Relation) bool { return r.Type < relation })
+		for r := range in.forward(first) {
+			if r.Type != relation || !yield(r.Target) {
+				return
+			}
+		}
 	}
-	return slices.Collect(in.forward(position{}))
 }
 
 // RelationCount counts the relations of id to live messages and those of live

@@ -103,7 +103,7 @@ func run(s settings) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	logger.Info("serving", "dir", s.dir)
 	store := mcpserver.OpenLater(func(ctx context.Context) (convmem.Store, error) {
-		db, err := convmem.Open(ctx, s.dir, &convmem.Options{Logger: logger})
+		db, err := convmem.Open(ctx, s.dir, &convmem.Options{Logger: logger, MaxResultBytes: s.maxResultBytes})
 		if err != nil {
 			logger.Error("the store is not open", "error", err)
 			return nil, err
