@@ -1,18 +1,30 @@
 package convmem
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
 
 // checkTime checks a moment in whole milliseconds; the zero Time means "not
-// given". Years beyond what an int64 of milliseconds holds are refused before
-// they are converted, because the conversion would wrap around.
+// given".
 func checkTime(field string, t time.Time) error {
 	if t.IsZero() {
 		return nil
 	}
 	if t.Before(time.UnixMilli(0)) || t.After(time.UnixMilli(maxUnixMilli+1).Add(-1)) {
-		return invalid(field, "year %d, want a time from 0 to %d Unix milliseconds", t.UTC().Year(), int64(maxUnixMilli))
+		return invalid(field, "%s, want a time from 0 to %d Unix milliseconds", describeTime(t), int64(maxUnixMilli))
 	}
 	return nil
+}
+
+// describeTime gives a time in Unix milliseconds, or by its year where the number
+// would wrap around.
+func describeTime(t time.Time) string {
+	if year := t.UTC().Year(); year < -1_000_000 || year > 1_000_000 {
+		return fmt.Sprintf("year %d", year)
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
 func checkContentCut(characters int) error {

@@ -118,9 +118,9 @@ func TestMetadataValues(t *testing.T) {
 		{"65 sources", MetadataPatch{SourceMessageIDs: distinct(65, "01ARZ3NDEKTSV4RRFFQ69G5F%02d")}, verdict{"source_message_ids", "65 given, at most 64"}},
 		{"bad source", MetadataPatch{SourceMessageIDs: []string{someID, strings.ToLower(someID)}}, verdict{"source_message_ids[1]", "26 " + badID}},
 		{"occurred in 1970", MetadataPatch{OccurredAt: time.UnixMilli(0)}, verdict{}},
-		{"occurred before", MetadataPatch{OccurredAt: time.UnixMilli(0).Add(-1)}, verdict{"occurred_at", "year 1969, want a time from 0 to 281474976710655 Unix milliseconds"}},
+		{"occurred before", MetadataPatch{OccurredAt: time.UnixMilli(0).Add(-1)}, verdict{"occurred_at", "-1, want a time from 0 to 281474976710655 Unix milliseconds"}},
 		{"occurred last", MetadataPatch{OccurredAt: time.UnixMilli(1<<48 - 1).Add(999_999)}, verdict{}},
-		{"occurred after", MetadataPatch{OccurredAt: time.UnixMilli(1 << 48)}, verdict{"occurred_at", "year 10889, want a time from 0 to 281474976710655 Unix milliseconds"}},
+		{"occurred after", MetadataPatch{OccurredAt: time.UnixMilli(1 << 48)}, verdict{"occurred_at", "281474976710656, want a time from 0 to 281474976710655 Unix milliseconds"}},
 		{"occurred where milliseconds wrap around", MetadataPatch{OccurredAt: time.Unix(1<<62, 0)}, verdict{"occurred_at", fmt.Sprintf("year %d, want a time from 0 to 281474976710655 Unix milliseconds", time.Unix(1<<62, 0).UTC().Year())}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -224,8 +224,8 @@ func TestReadAndSearchValues(t *testing.T) {
 		{"search, tier", found(func(r *SearchRequest) { r.Filters.Tiers = []MemoryTier{"long", "x"} }), verdict{"tiers[1]", `"x", ` + badTier}},
 		{"search, tag", found(func(r *SearchRequest) { r.Filters.Tags = []string{""} }), verdict{"tags[0]", "0 bytes, at least 1"}},
 		{"search, role", found(func(r *SearchRequest) { r.Filters.Roles = []Role{"bot"} }), verdict{"roles[0]", `"bot", ` + badRole}},
-		{"search, since", found(func(r *SearchRequest) { r.Filters.Since = time.UnixMilli(-1) }), verdict{"since", "year 1969, want a time from 0 to 281474976710655 Unix milliseconds"}},
-		{"search, until", found(func(r *SearchRequest) { r.Filters.Until = time.UnixMilli(1 << 48) }), verdict{"until", "year 10889, want a time from 0 to 281474976710655 Unix milliseconds"}},
+		{"search, since", found(func(r *SearchRequest) { r.Filters.Since = time.UnixMilli(-1) }), verdict{"since", "-1, want a time from 0 to 281474976710655 Unix milliseconds"}},
+		{"search, until", found(func(r *SearchRequest) { r.Filters.Until = time.UnixMilli(1 << 48) }), verdict{"until", "281474976710656, want a time from 0 to 281474976710655 Unix milliseconds"}},
 		{"search, importance", found(func(r *SearchRequest) { r.MinImportance = 101 }), verdict{"min_importance", "101, want 0 to 100"}},
 		{"search, context", found(func(r *SearchRequest) { r.ContextSize = 4 }), verdict{"context_size", "4, want 0 to 3"}},
 		{"search, limit", found(func(r *SearchRequest) { r.Limit = 101 }), verdict{"limit", "101, want 1 to 100"}},
