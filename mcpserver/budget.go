@@ -86,6 +86,12 @@ func (a *allowance) admit(part any) bool {
 	return true
 }
 
+// fits reports whether a part could be admitted.
+func (a *allowance) fits(part any) bool {
+	trial := *a
+	return trial.admit(part)
+}
+
 // leading admits items in order until one does not fit.
 func leading[T any](a *allowance, items []T) []T {
 	for i, item := range items {
@@ -143,6 +149,9 @@ func fitSearch(budget int, d searchDocument) (string, error) {
 		}
 	}
 	a := newAllowance(budget, searchDocument{Truncated: true, Results: []hit{}})
+	if len(hits) > 0 && !a.fits(hits[0]) {
+		hits[0].SupersededBy = nil // of the first hit only the message is sure to stay
+	}
 	hits = hits[:min(len(hits), max(1, len(leading(a, hits))))]
 	for i := range hits {
 		if preview := d.Results[i].Preview; preview != nil && a.admit(preview) {

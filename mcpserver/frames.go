@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -74,23 +75,95 @@ func decodeFrame(line []byte) (message jsonrpc.Message, refusal []byte) {
 		return nil, refuse(nil, jsonrpc.CodeParseError, "parse error: the line is not one JSON value")
 	}
 	message, err := jsonrpc.DecodeMessage(line)
-	if err != nil {
+	if err != nil || !exactID(line) {
 		return nil, refuse(line, jsonrpc.CodeInvalidRequest, "invalid request: the line is not one JSON-RPC 2.0 message that this server can read")
 	}
+	if r, ok := message.(*jsonrpc.Request); ok {
+		if code, problem := requestFault(r); problem != "" {
+			return nil, refuse(line, code, problem)
+		}
+	}
 	return message, nil
+}
+
+// exactID reports whether the id of a message comes through the SDK unchanged,
+// which reads numbers as floating point: a host waits for the id that it sent.
+func exactID(line []byte) bool {
+	id := idOf(line)
+	if len(id) == 0 || id[0] == '"' {
+		return true
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && -maxExactID <= n && n <= maxExactID
+}
+
+const maxExactID = 1 << 53
+
+// maxNameBytes is far above the longest name of a method or tool.
+const maxNameBytes = 128
+
+// requestFault says why a request is refused that the SDK would answer with its
+// whole text, content included, or not look at closely enough.
+func requestFault(r *jsonrpc.Request) (code int64, problem string) {
+	if len(r.Method) > maxNameBytes {
+		return jsonrpc.CodeMethodNotFound, "there is no method of such a long name"
+	}
+	if r.Method != "tools/call" {
+		return 0, ""
+	}
+	var params struct {
+		Name      *string                    `json:"name"`
+		Arguments json.RawMessage            `json:"arguments"`
+		Meta      map[string]json.RawMessage `json:"_meta"`
+	}
+	switch {
+	case json.Unmarshal(r.Params, &params) != nil || params.Name == nil:
+		return jsonrpc.CodeInvalidParams, "invalid params: tools/call wants an object with a name and arguments"
+	case len(*params.Name) > maxNameBytes:
+		return jsonrpc.CodeInvalidParams, "invalid params: there is no tool of such a long name"
+	case hasRepeatedKey(r.Params):
+		return jsonrpc.CodeInvalidParams, "invalid params: a key stands twice"
+	}
+	return 0, ""
+}
+
+// hasRepeatedKey looks at the keys of a valid JSON object.
+func hasRepeatedKey(object []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	seen := map[any]bool{}
+	for _, err := decoder.Token(); err == nil && decoder.More(); {
+		var key json.Token
+		if key, err = decoder.Token(); err == nil {
+			err = decoder.Decode(new(json.RawMessage))
+		}
+		if seen[key] {
+			return true
+		}
+		seen[key] = true
+	}
+	return false
 }
 
 // refuse writes an error response by hand, because jsonrpc.EncodeMessage leaves
 // out the id where the protocol wants null. The id is that of the request in
 // line, if it can be found.
 func refuse(line []byte, code int64, problem string) []byte {
-	var request struct {
-		ID json.RawMessage `json:"id"`
-	}
-	id := []byte("null")
-	if json.Unmarshal(line, &request) == nil && len(request.ID) > 0 && bytes.IndexByte([]byte(`"-0123456789`), request.ID[0]) >= 0 {
-		id = request.ID
+	id := idOf(line)
+	if len(id) == 0 {
+		id = []byte("null")
 	}
 	detail := quote(jsonrpc.Error{Code: code, Message: problem})
 	return bytes.Join([][]byte{[]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), detail, []byte("}")}, nil)
+}
+
+// idOf returns the id in a line as it is written, or nothing when there is none
+// that a request can have.
+func idOf(line []byte) []byte {
+	var request struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(line, &request) != nil || len(request.ID) == 0 || !bytes.ContainsAny(request.ID[:1], `"-0123456789`) {
+		return nil
+	}
+	return request.ID
 }

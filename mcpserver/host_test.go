@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/convmem"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,12 +32,17 @@ func start(t testing.TB, store convmem.Store, o *Options) *host {
 
 func startSilent(t testing.TB, store convmem.Store, o *Options) *host {
 	t.Helper()
+	return startPatient(t, store, o, patience{afterInput: time.Hour, afterStop: time.Hour})
+}
+
+func startPatient(t testing.TB, store convmem.Store, o *Options, p patience) *host {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	inRead, inWrite := io.Pipe()
 	outRead, outWrite := io.Pipe()
 	h := &host{TB: t, in: inWrite, out: bufio.NewReader(outRead), stop: stop, ended: make(chan error, 1)}
 	go func() {
-		h.ended <- serve(ctx, store, o, inRead, outWrite)
+		h.ended <- serve(ctx, store, o, inRead, outWrite, p)
 		outWrite.Close()
 	}()
 	t.Cleanup(func() {

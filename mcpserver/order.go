@@ -61,11 +61,15 @@ func (l *line) join() *turn {
 	return t
 }
 
-// advance opens every turn that may run now: the first, and those that are
-// shared as long as all before them are.
+// maxTogether bounds the shared calls of a connection that run at a time, and
+// with them the memory that their results take.
+const maxTogether = 8
+
+// advance opens every turn that may run now: the first, and up to maxTogether
+// that are shared as long as all before them are.
 func (l *line) advance() {
 	for i, t := range l.turns {
-		if !t.shared && i > 0 {
+		if i > 0 && (!t.shared || i == maxTogether) {
 			return
 		}
 		if !t.open {

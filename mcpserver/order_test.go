@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"example.com/convmem"
@@ -98,6 +99,49 @@ func TestReadsRunTogether(t *testing.T) {
 		h.send(toolCall(i, "search_messages", `{"query":"q"}`))
 	}
 	h.collect(readers)
+}
+
+// TestReadsAreBounded sends more reads than may run together. The rest wait for
+// their turn, and all are answered.
+func TestReadsAreBounded(t *testing.T) {
+	store := &crowded{Store: newModel(), entered: make(chan struct{}), open: make(chan struct{})}
+	h := start(t, store, nil)
+	const calls = 3 * maxTogether
+	for i := range calls {
+		h.send(toolCall(i, "search_messages", searching))
+	}
+	for range maxTogether {
+		<-store.entered
+	}
+	go func() {
+		for i := range calls {
+			store.open <- struct{}{}
+			if i < calls-maxTogether {
+				<-store.entered // the next in line
+			}
+		}
+	}()
+	h.collect(calls)
+	if most := store.most.Load(); most != maxTogether {
+		t.Errorf("%d searches ran together, want %d", most, maxTogether)
+	}
+}
+
+// crowded is a Store whose searches say that they run and wait to be let out.
+type crowded struct {
+	convmem.Store
+	inside, most  atomic.Int64
+	entered, open chan struct{}
+}
+
+func (c *crowded) Search(ctx context.Context, r convmem.SearchRequest) (convmem.SearchResult, error) {
+	inside := c.inside.Add(1)
+	defer c.inside.Add(-1)
+	for most := c.most.Load(); inside > most && !c.most.CompareAndSwap(most, inside); most = c.most.Load() {
+	}
+	c.entered <- struct{}{}
+	<-c.open
+	return c.Store.Search(ctx, r)
 }
 
 // meeting is a Store whose searches wait for each other.
@@ -228,7 +272,7 @@ func TestLine(t *testing.T) {
 				together := true
 				for i, c := range calls {
 					together = together && c.shared
-					if want := i == 0 || together; c.turn.isOpen() != want && !c.turn.isOpen() {
+					if want := i == 0 || together && i < maxTogether; c.turn.isOpen() != want && !c.turn.isOpen() {
 						r.Fatalf("call %d of %d waits for nothing", i, len(calls))
 					} else if !want && c.turn.isOpen() {
 						r.Fatalf("call %d of %d runs too early", i, len(calls))

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,8 +184,7 @@ func viewOf(parameters []parameter, object value) (string, error) {
 }
 
 // narrowToView drops what the view does not use, as long as it says nothing:
-// hosts fill in every parameter with its default. limit stays, because every
-// view accepts it.
+// hosts fill in every parameter with its default. A limit may be any integer.
 func narrowToView(parameters []parameter, object value) (value, error) {
 	view, err := viewOf(parameters, object)
 	if err != nil {
@@ -195,16 +195,30 @@ func narrowToView(parameters []parameter, object value) (value, error) {
 		item := object.items[i]
 		p, _ := find(parameters, name)
 		if p.views != nil && !slices.Contains(p.views, view) {
-			if p.saysNothing(item) {
-				continue
+			if err := p.unused(item, view); err != nil {
+				return value{}, err
 			}
-			if name != "limit" {
-				return value{}, invalid(name, "not used by view %s, leave it out", view)
-			}
+			continue
 		}
 		kept.names, kept.items = append(kept.names, name), append(kept.items, item)
 	}
 	return kept, nil
+}
+
+// unused checks a parameter that the view does not use.
+func (p parameter) unused(item value, view string) error {
+	if p.name == "limit" {
+		p.least, p.most = math.MinInt64, unbounded
+		if item.shape == shapeString && item.text == "" {
+			return nil
+		}
+		_, _, err := p.decode(item, p.name)
+		return err
+	}
+	if !p.saysNothing(item) {
+		return invalid(p.name, "not used by view %s, leave it out", view)
+	}
+	return nil
 }
 
 // saysNothing reports whether a value means the same as leaving it out.

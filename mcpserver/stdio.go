@@ -15,14 +15,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const (
-	// drainAfterInput is how long calls that were received may still take when
-	// the input has ended.
-	drainAfterInput = 30 * time.Second
-	// drainAfterStop is the same when the context has ended. Hosts that sent a
-	// signal kill about two seconds later.
-	drainAfterStop = 1500 * time.Millisecond
-)
+// patience is how long calls that were received may still take.
+type patience struct {
+	afterInput time.Duration // when the input has ended
+	afterStop  time.Duration // when the context has ended
+}
+
+// standardPatience answers what a script piped in, and is done before a host
+// kills: hosts that sent a signal do so about two seconds later.
+var standardPatience = patience{afterInput: 30 * time.Second, afterStop: 1500 * time.Millisecond}
 
 // ServeStdio serves store on standard input and output, one JSON-RPC message a
 // line, until the input or ctx ends. Nothing else may be written to standard
@@ -39,11 +40,11 @@ const (
 // answered, also after ctx ended. A goroutine that waits for standard input
 // may stay behind, because such a read cannot be interrupted.
 func ServeStdio(ctx context.Context, store convmem.Store, o *Options) error {
-	return serve(ctx, store, o, os.Stdin, os.Stdout)
+	return serve(ctx, store, o, os.Stdin, os.Stdout, standardPatience)
 }
 
-func serve(ctx context.Context, store convmem.Store, o *Options, in io.Reader, out io.Writer) error {
-	s := newStdio(ctx, newCaller(store, o).logger, out)
+func serve(ctx context.Context, store convmem.Store, o *Options, in io.Reader, out io.Writer, p patience) error {
+	s := newStdio(ctx, newCaller(store, o).logger, out, p)
 	go s.receive(newFrames(in))
 	session, err := Connect(context.WithoutCancel(ctx), New(store, o), s, nil)
 	if err != nil {
@@ -61,6 +62,7 @@ func serve(ctx context.Context, store convmem.Store, o *Options, in io.Reader, o
 // stdio is a transport and its one connection. It takes the place of the SDK's,
 // which loses answers when the input ends and the session over one bad line.
 type stdio struct {
+	patience
 	stop    <-chan struct{} // the caller wants to end
 	logger  *slog.Logger
 	lines   chan received
@@ -87,8 +89,9 @@ type received struct {
 	err  error
 }
 
-func newStdio(ctx context.Context, logger *slog.Logger, out io.Writer) *stdio {
+func newStdio(ctx context.Context, logger *slog.Logger, out io.Writer, p patience) *stdio {
 	return &stdio{
+		patience: p,
 		stop:     ctx.Done(),
 		logger:   logger,
 		lines:    make(chan received),
@@ -147,15 +150,15 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 		select {
 		case r, more := <-s.lines:
 			if !more {
-				return nil, s.drain(drainAfterInput)
+				return nil, s.drain(s.afterInput)
 			}
 			if message := s.accept(r); message != nil {
 				return message, nil
 			}
 		case <-s.stop:
-			return nil, s.drain(drainAfterStop)
+			return nil, s.drain(s.afterStop)
 		case <-s.broken:
-			return nil, s.drain(drainAfterInput)
+			return nil, s.drain(s.afterInput)
 		case <-s.closed:
 			return nil, io.EOF
 		}
@@ -166,7 +169,7 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 func (s *stdio) accept(r received) jsonrpc.Message {
 	if r.err != nil {
 		s.logger.Warn("a line was skipped", "reason", r.err)
-		s.writeLine(refuse(nil, jsonrpc.CodeInvalidRequest, "invalid request: "+r.err.Error()))
+		s.answerFromRead(refuse(nil, jsonrpc.CodeInvalidRequest, "invalid request: "+r.err.Error()))
 		return nil
 	}
 	message, refusal := decodeFrame(r.line)
@@ -175,16 +178,34 @@ func (s *stdio) accept(r received) jsonrpc.Message {
 	}
 	if refusal != nil {
 		s.logger.Warn("a line was refused")
-		s.writeLine(refusal)
+		s.answerFromRead(refusal)
 		return nil
 	}
 	return message
 }
 
-// begin counts a call, unless its id is taken. Nobody waits for subscriptions,
-// which end with the session.
+// answerFromRead writes a line and waits for that, so that a host that sends
+// nonsense has to read what it is told. A host that does not read must not keep
+// Read from noticing the end, though.
+func (s *stdio) answerFromRead(line []byte) {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		s.writeLine(line)
+	}()
+	patience := time.NewTimer(s.afterInput)
+	defer patience.Stop()
+	select {
+	case <-written:
+	case <-s.stop:
+	case <-s.closed:
+	case <-patience.C:
+	}
+}
+
+// begin counts a call, unless its id is taken.
 func (s *stdio) begin(r *jsonrpc.Request) bool {
-	if !r.IsCall() || r.Method == "subscriptions/listen" {
+	if !r.IsCall() {
 		return true
 	}
 	s.mu.Lock()
@@ -277,7 +298,7 @@ func (s *stdio) drain(limit time.Duration) error {
 		case <-s.answered:
 		case <-stop:
 			stop = nil
-			deadline.Reset(min(limit, drainAfterStop))
+			deadline.Reset(min(limit, s.afterStop))
 		case <-s.closed:
 			return io.EOF
 		case <-deadline.C:

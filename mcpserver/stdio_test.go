@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/convmem"
 	"example.com/convmem/store/storetest"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 func newModel() *storetest.Model { return storetest.NewModel(storetest.Config{}) }
@@ -33,6 +36,14 @@ func TestBadLines(t *testing.T) {
 		{"no version", `{"id":7,"method":"ping"}`, 7.0, -32600},
 		{"a wrong version", `{"jsonrpc":"1.0","id":"x","method":"ping"}`, "x", -32600},
 		{"an id that is none", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, -32600},
+		{"an id too large to be exact", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, 9007199254740992.0, -32600},
+		{"a fraction as id", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, 1.5, -32600},
+		{"no name", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":5,"arguments":{"content":"secret"}}}`, 7.0, -32602},
+		{"parameters that are none", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":["secret"]}`, 7.0, -32602},
+		{"meta that is none", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":5,"name":"search_messages","arguments":{"query":"secret"}}}`, 7.0, -32602},
+		{"arguments twice", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_messages","arguments":{"query":"secret"},"arguments":{}}}`, 7.0, -32602},
+		{"a long tool name", toolCall(7, strings.Repeat("x", 3000), `{}`), 7.0, -32602},
+		{"a long method name", `{"jsonrpc":"2.0","id":7,"method":"` + strings.Repeat("x", 3000) + `"}`, 7.0, -32601},
 		{"a batch", "[" + call + "]", nil, -32600},
 		{"a number", "7", nil, -32600},
 		{"no method and no id", `{"jsonrpc":"2.0"}`, nil, -32600},
@@ -43,7 +54,8 @@ func TestBadLines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := start(t, newModel(), nil)
 			go h.send(c.line, call)
-			if r := h.next(); r.Error.Code != c.code || r.ID != c.id || r.Error.Message == "" {
+			if r := h.next(); r.Error.Code != c.code || r.ID != c.id || r.Error.Message == "" ||
+				len(r.Error.Message) > 200 || strings.Contains(r.Error.Message, "secret") {
 				t.Errorf("the answer: %+v", r)
 			}
 			if r := h.next(); r.ID != 1.0 || r.text() != `{"results":[]}` {
@@ -138,11 +150,18 @@ func TestEndOfInput(t *testing.T) {
 			t.Errorf("write %d is of %s", i, content)
 		}
 		g.open <- struct{}{}
+		if i == 4 {
+			break // the read may now be answered first
+		}
 		if r := h.next(); !strings.Contains(r.text(), `"OK"`) {
 			t.Errorf("write %d: %+v", i, r)
 		}
 	}
-	if r := h.next(); strings.Count(r.text(), `"revision"`) != 5 {
+	replies := h.collect(2)
+	if r := replies[4.0]; !strings.Contains(r.text(), `"OK"`) {
+		t.Errorf("the last write: %+v", r)
+	}
+	if r := replies["read"]; strings.Count(r.text(), `"revision"`) != 5 {
 		t.Errorf("the read: %+v", r)
 	}
 	if err := h.end(); err != nil {
@@ -150,23 +169,22 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
-// TestOpenSubscription leaves a request open that is never answered.
-func TestOpenSubscription(t *testing.T) {
-	h := startSilent(t, newModel(), nil)
+// TestNewProtocol speaks the protocol that has no handshake. A subscription,
+// which would last as long as the session, ends at once: nothing that a client
+// could subscribe to ever changes.
+func TestNewProtocol(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
-	h.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{` + meta + `,"notifications":{"toolsListChanged":true}}}`)
-	h.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + meta + `,"name":"search_messages","arguments":{"query":"q"}}}`)
+	h := startSilent(t, newModel(), nil)
+	h.send(
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{`+meta+`,"notifications":{"toolsListChanged":true}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta+`,"name":"search_messages","arguments":{"query":"q"}}}`)
 	h.endInput()
-	found := false
-	for {
-		r, err := h.read()
-		if err != nil {
-			break
-		}
-		found = found || r.text() == `{"results":[]}`
+	replies := h.collect(3) // one is the notification that acknowledges
+	if replies[1.0].Error.Message != "" || replies[2.0].text() != `{"results":[]}` {
+		t.Errorf("%+v", replies)
 	}
-	if err := <-h.ended; err != nil || !found {
-		t.Errorf("ended with %v, answered: %t", err, found)
+	if err := h.end(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -186,25 +204,45 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestStopWithoutEnd has a call that outlives every patience. Its context ends
+// TestCallWithoutEnd has a call that outlives every patience. Its context ends
 // and serve returns.
-func TestStopWithoutEnd(t *testing.T) {
-	t.Parallel()
-	for name, stop := range map[string]func(*host){
-		"while reading":         func(h *host) { h.stop() },
-		"after the input ended": func(h *host) { h.endInput(); h.stop() },
+func TestCallWithoutEnd(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		patience patience
+		end      func(*host)
+	}{
+		{"the input ends", patience{afterInput: time.Millisecond, afterStop: time.Hour}, (*host).endInput},
+		{"the context ends", patience{afterInput: time.Hour, afterStop: time.Millisecond}, func(h *host) { h.stop() }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, func(t *testing.T) {
 			g := newGate(newModel())
-			h := start(t, g, nil)
+			h := startPatient(t, g, nil, c.patience)
+			h.handshake()
 			h.send(writeCall(1, "s", "content"))
 			<-g.entered
-			stop(h)
+			c.end(h)
 			if err := h.end(); err == nil || !strings.Contains(err.Error(), "1 calls unanswered") {
 				t.Errorf("ended with %v", err)
 			}
 		})
+	}
+}
+
+// TestStopWhileDraining ends the context after the input has ended.
+func TestStopWhileDraining(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	s := newStdio(ctx, slog.New(slog.DiscardHandler), io.Discard, patience{afterInput: time.Hour, afterStop: time.Millisecond})
+	message, _ := decodeFrame([]byte(toolCall(1, "rebuild_index", `{}`)))
+	s.begin(message.(*jsonrpc.Request))
+	drained := make(chan error)
+	go func() { drained <- s.drain(s.afterInput) }()
+	stop()
+	if err := <-drained; err != io.EOF {
+		t.Error(err)
+	}
+	if err := s.failure(); err == nil {
+		t.Error("a call is left and nobody says so")
 	}
 }
 
@@ -216,7 +254,7 @@ func TestBrokenOutput(t *testing.T) {
 	inRead, inWrite := io.Pipe()
 	out := &breakable{}
 	ended := make(chan error, 1)
-	go func() { ended <- serve(context.Background(), g, nil, inRead, out) }()
+	go func() { ended <- serve(context.Background(), g, nil, inRead, out, standardPatience) }()
 	h := &host{TB: t, in: inWrite}
 	h.send(initialize, initialized, writeCall(1, "s", "one"), writeCall(2, "s", "two"), toolCall(3, "get_system_health", `{}`))
 	<-g.entered
@@ -236,7 +274,7 @@ func TestBrokenOutput(t *testing.T) {
 // TestBrokenInput fails while reading.
 func TestBrokenInput(t *testing.T) {
 	in := io.MultiReader(strings.NewReader(initialize+"\n"), brokenReader{})
-	if err := serve(context.Background(), newModel(), nil, in, io.Discard); !errors.Is(err, errBroken) {
+	if err := serve(context.Background(), newModel(), nil, in, io.Discard, standardPatience); !errors.Is(err, errBroken) {
 		t.Errorf("ended with %v", err)
 	}
 }

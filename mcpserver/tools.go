@@ -74,7 +74,7 @@ var tools = []tool{
 			"To keep history, write a new message with a supersedes relation instead. CONFLICT means someone changed it: read it again.",
 		destructive: true, idempotent: true,
 		parameters: []parameter{
-			messageParameter("Message to change, 26 characters.", true),
+			messageParameter("Message to change, 26 characters."),
 			{name: "expected_revision", kind: kindInteger, least: 1, most: unbounded, about: "At least 1. Change only if this is the current revision."},
 			metadataParameter("Fields to change, as for write_message."),
 			{name: "content", kind: kindText, about: "The new text, 1 byte to 1 MiB."},
@@ -116,7 +116,7 @@ var tools = []tool{
 			"its text leaves the disk with the next rebuild_index. status NOT_FOUND means there was nothing to delete or session_id did not match.",
 		destructive: true, idempotent: true,
 		parameters: []parameter{
-			messageParameter("Message to delete, 26 characters.", true),
+			messageParameter("Message to delete, 26 characters."),
 			{name: "session_id", kind: kindText, about: "Guard: delete only if the message is in this session."},
 		},
 		call: callDelete,

@@ -25,8 +25,8 @@ const maxMoment = 1<<48 - 1
 var cutParameter = parameter{name: "max_content_characters", kind: kindInteger, least: 1, most: convmem.MaxContentBytes,
 	about: "Cut longer content and mark it content_truncated."}
 
-func messageParameter(about string, required bool) parameter {
-	return parameter{name: "message_id", kind: kindText, required: required, about: about}
+func messageParameter(about string) parameter {
+	return parameter{name: "message_id", kind: kindText, required: true, about: about}
 }
 
 func metadataParameter(about string) parameter {
