@@ -77,6 +77,9 @@ func (o *ordered[T]) remove(v T) bool {
 	o.length--
 	c := slices.Delete(o.chunks[p.chunk], p.offset, p.offset+1)
 	if len(c) > 0 {
+		if len(c) <= cap(c)/4 {
+			c = slices.Clone(c) // a list that shrinks gives its memory back
+		}
 		o.chunks[p.chunk] = c
 		return true
 	}

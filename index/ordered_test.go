@@ -100,3 +100,24 @@ func TestOrderedStopsEarly(t *testing.T) {
 		}
 	}
 }
+
+// A long list of which little is left must not keep the memory of the rest.
+func TestOrderedGivesMemoryBack(t *testing.T) {
+	o := ordered[int]{compare: func(a, b int) int { return a - b }}
+	const n, every = 60_000, 500
+	for i := range n {
+		o.insert(i)
+	}
+	for i := range n {
+		if i%every != 0 && !o.remove(i) {
+			t.Fatalf("%d is not there", i)
+		}
+	}
+	room := 0
+	for _, c := range o.chunks {
+		room += cap(c)
+	}
+	if left := n / every; o.length != left || room > 8*left {
+		t.Errorf("%d elements keep room for %d", o.length, room)
+	}
+}
