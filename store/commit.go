@@ -138,9 +138,9 @@ func (g *generation) encode(changes []change) (frames []located, batch []byte, e
 			kind: c.kind, more: i < len(changes)-1, seq: seq,
 			synced: g.end.offset, id: c.id, payload: c.payload,
 		}
-		at := end
-		batch, end = appendFrame(batch, f, g.salt, at)
-		frames = append(frames, located{frame: f, offset: at.offset, size: end.offset - at.offset})
+		var here located
+		batch, here, end = appendLocated(batch, f, g.salt, end)
+		frames = append(frames, here)
 	}
 	return frames, batch, end
 }
@@ -151,13 +151,15 @@ func (l *Log) publish(frames []located, end position) error {
 	defer l.mu.Unlock()
 	// A sink that refuses, or panics at, what its owner put leaves the file
 	// ahead of the memory: only opening it again can bring them together.
-	err := errors.New("the sink panicked")
+	panicked := true
 	defer func() {
-		if err != nil {
-			_ = l.poison("applying a commit", err)
+		if panicked {
+			_ = l.poison("applying a commit", errors.New("the sink panicked"))
 		}
 	}()
-	if err = l.gen.apply(frames, end); err != nil {
+	err := l.gen.apply(frames, end)
+	panicked = false
+	if err != nil {
 		return l.state.noteDamage(l.poison("applying a commit", err))
 	}
 	return nil

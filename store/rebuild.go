@@ -153,10 +153,9 @@ func (c *compaction) copyRecords(ctx context.Context, old generation, live []liv
 // add encodes a frame of the old log for the new one and applies it.
 func (c *compaction) add(f frame) error {
 	f.synced = headerSize
-	at := c.gen.end
+	var here located
 	var end position
-	c.pending, end = appendFrame(c.pending, f, c.gen.salt, at)
-	here := located{frame: f, offset: at.offset, size: end.offset - at.offset}
+	c.pending, here, end = appendLocated(c.pending, f, c.gen.salt, c.gen.end)
 	if err := c.gen.apply([]located{here}, end); err != nil {
 		return err
 	}

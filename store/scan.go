@@ -25,6 +25,12 @@ type located struct {
 	size   int64
 }
 
+// appendLocated is appendFrame that also says where the frame will stand.
+func appendLocated(b []byte, f frame, salt uint32, at position) ([]byte, located, position) {
+	b, end := appendFrame(b, f, salt, at)
+	return b, located{frame: f, offset: at.offset, size: end.offset - at.offset}, end
+}
+
 // scanner reads the frames of a log from one position to an end.
 type scanner struct {
 	in   *bufio.Reader
