@@ -111,37 +111,53 @@ func requestFault(r *jsonrpc.Request) (code int64, problem string) {
 	if r.Method != "tools/call" {
 		return 0, ""
 	}
-	var params struct {
-		Name      *string                    `json:"name"`
-		Arguments json.RawMessage            `json:"arguments"`
-		Meta      map[string]json.RawMessage `json:"_meta"`
-	}
+	params, repeated, err := membersOf(r.Params)
+	var name *string
+	var meta map[string]json.RawMessage
 	switch {
-	case json.Unmarshal(r.Params, &params) != nil || params.Name == nil:
+	case err != nil, read(params["name"], &name) != nil, read(params["_meta"], &meta) != nil, name == nil:
 		return jsonrpc.CodeInvalidParams, "invalid params: tools/call wants an object with a name and arguments"
-	case len(*params.Name) > maxNameBytes:
+	case len(*name) > maxNameBytes:
 		return jsonrpc.CodeInvalidParams, "invalid params: there is no tool of such a long name"
-	case hasRepeatedKey(r.Params):
+	case repeated:
 		return jsonrpc.CodeInvalidParams, "invalid params: a key stands twice"
 	}
 	return 0, ""
 }
 
-// hasRepeatedKey looks at the keys of a valid JSON object.
-func hasRepeatedKey(object []byte) bool {
+var errNoObject = errors.New("not a JSON object")
+
+// membersOf returns the values of a JSON object as they are written, and whether
+// a key stands twice.
+func membersOf(object []byte) (values map[string]json.RawMessage, repeated bool, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
-	seen := map[any]bool{}
-	for _, err := decoder.Token(); err == nil && decoder.More(); {
-		var key json.Token
-		if key, err = decoder.Token(); err == nil {
-			err = decoder.Decode(new(json.RawMessage))
-		}
-		if seen[key] {
-			return true
-		}
-		seen[key] = true
+	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
+		return nil, false, errNoObject
 	}
-	return false
+	values = map[string]json.RawMessage{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, false, err
+		}
+		key := token.(string) // what stands before the colon in an object
+		_, known := values[key]
+		repeated = repeated || known
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return nil, false, err
+		}
+		values[key] = value
+	}
+	return values, repeated, nil
+}
+
+// read decodes a member that may be missing.
+func read(member json.RawMessage, into any) error {
+	if len(member) == 0 {
+		return nil
+	}
+	return json.Unmarshal(member, into)
 }
 
 // refuse writes an error response by hand, because jsonrpc.EncodeMessage leaves
