@@ -122,6 +122,17 @@ func TestConformance(t *testing.T) {
 		{"locks exclude handles", testLockExcludes},
 		{"a held lock is not locked again", testLockAgain},
 		{"close lets go of a lock and keeps the file", testLockClose},
+		{"open for reading changes nothing", testOpenRead},
+		{"closed handles for reading are refused", testOpenReadClosed},
+		{"a reader sees a writer at once", testReaderSeesWriter},
+		{"a rename over an open file keeps its bytes", testRenameOverOpen},
+		{"a removed file can be cut under a reader", testRemovedAndCut},
+		{"a shared lock needs a file", testSharedLockMissing},
+		{"a shared lock makes no file again", testSharedLockRemoved},
+		{"shared locks share", testSharedLockShares},
+		{"a held shared lock is not locked again", testSharedLockAgain},
+		{"close lets go of a shared lock", testSharedLockClose},
+		{"a lock leaves the bytes of its file alone", testLockedBytes},
 	}
 	for _, implementation := range implementations {
 		for _, rule := range rules {
@@ -278,9 +289,7 @@ func testSameFile(t *testing.T, fsys vfs.FS) {
 	other := create(t, fsys, "b", "abc")
 	same := func(name string, file vfs.File, want bool) {
 		t.Helper()
-		if got := must(fsys.SameFile(name, file))(t); got != want {
-			t.Errorf("SameFile(%s): %v, want %v", name, got, want)
-		}
+		wantSame(t, fsys, name, file, want)
 	}
 	same("a", file, true)
 	same("a", other, false)
@@ -298,9 +307,12 @@ func testSameFile(t *testing.T, fsys vfs.FS) {
 
 func testForeignFile(t *testing.T, fsys vfs.FS) {
 	create(t, fsys, "a", "")
-	foreign := create(t, vfs.NewMem(0), "a", "")
-	if same, err := fsys.SameFile("a", foreign); same || err == nil {
-		t.Errorf("SameFile: %v, %v, want an error", same, err)
+	mem := vfs.NewMem(0)
+	foreign, foreignReader := create(t, mem, "a", ""), must(mem.OpenRead("a"))(t)
+	for _, file := range []vfs.File{foreign, foreignReader} {
+		if same, err := fsys.SameFile("a", file); same || err == nil {
+			t.Errorf("SameFile: %v, %v, want an error", same, err)
+		}
 	}
 }
 
@@ -314,6 +326,10 @@ func testNames(t *testing.T, fsys vfs.FS) {
 		wantError(t, "Open "+name, err, fs.ErrInvalid)
 		_, err = fsys.Lock(name)
 		wantError(t, "Lock "+name, err, fs.ErrInvalid)
+		_, err = fsys.OpenRead(name)
+		wantError(t, "OpenRead "+name, err, fs.ErrInvalid)
+		_, err = fsys.SharedLock(name)
+		wantError(t, "SharedLock "+name, err, fs.ErrInvalid)
 		_, err = fsys.SameFile(name, file)
 		wantError(t, "SameFile "+name, err, fs.ErrInvalid)
 		wantError(t, "Remove "+name, fsys.Remove(name), fs.ErrInvalid)

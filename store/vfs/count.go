@@ -51,6 +51,9 @@ func (c *Counter) Create(name string) (File, error) { return c.wrap(c.inner.Crea
 // Open implements [FS].
 func (c *Counter) Open(name string) (File, error) { return c.wrap(c.inner.Open(name)) }
 
+// OpenRead implements [FS].
+func (c *Counter) OpenRead(name string) (File, error) { return c.wrap(c.inner.OpenRead(name)) }
+
 func (c *Counter) wrap(file File, err error) (File, error) {
 	if err != nil {
 		return nil, err
@@ -87,6 +90,9 @@ func (c *Counter) SameFile(name string, f File) (bool, error) {
 
 // Lock implements [FS].
 func (c *Counter) Lock(name string) (Lock, error) { return c.inner.Lock(name) }
+
+// SharedLock implements [FS].
+func (c *Counter) SharedLock(name string) (Lock, error) { return c.inner.SharedLock(name) }
 
 type countedFile struct {
 	File

@@ -25,10 +25,14 @@ func TestCount(t *testing.T) {
 	must(again.ReadAt(make([]byte, 2), 0))(t)
 	must(again.Size())(t)
 	check(t, again.Close())
+	reader := must(counter.OpenRead("b"))(t)
+	must(reader.ReadAt(make([]byte, 4), 0))(t)
+	wantRefusals(t, reader) // calls, but no bytes
+	check(t, reader.Close())
 	check(t, counter.Remove("b"))
 	want := vfs.Totals{
-		ReadCalls: 2, ReadBytes: 5, WriteCalls: 2, WriteBytes: 7,
-		FlushCalls: 3, TruncateCalls: 1, ReplaceCalls: 1,
+		ReadCalls: 3, ReadBytes: 9, WriteCalls: 3, WriteBytes: 7,
+		FlushCalls: 5, TruncateCalls: 2, ReplaceCalls: 1,
 	}
 	if diff := cmp.Diff(want, counter.Totals()); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)

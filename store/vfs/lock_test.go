@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,8 +105,77 @@ func TestLockUnderContention(t *testing.T) {
 	}
 }
 
-// lockDirVariable makes the test binary a process that holds the lock.
-const lockDirVariable = "VFS_TEST_LOCK_DIR"
+// Shared holders and exclusive ones must never be inside together. Who is kept
+// out has its turns when the others have had theirs.
+func TestSharedLockUnderContention(t *testing.T) {
+	const rounds = 200
+	for _, implementation := range implementations {
+		t.Run(implementation.name, func(t *testing.T) {
+			fsys := implementation.make(t)
+			var contest contest
+			var wait sync.WaitGroup
+			for i := range 8 {
+				exclusive := i < 2
+				lock := newLock(t, fsys, "L")
+				if !exclusive {
+					lock = newSharedLock(t, fsys, "L")
+				}
+				wait.Go(func() {
+					for done := 0; done < rounds; {
+						taken, err := contest.enter(lock, exclusive)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if taken {
+							done++
+						}
+					}
+				})
+			}
+			wait.Wait()
+			if n := contest.broken.Load(); n != 0 {
+				t.Errorf("%d times somebody was beside an exclusive holder", n)
+			}
+			t.Logf("%d times shared holders were together", contest.together.Load())
+		})
+	}
+}
+
+// contest counts who is inside: shared holders as 1, exclusive ones as much more.
+type contest struct {
+	inside, together, broken atomic.Int64
+}
+
+const exclusiveWeight = 1000
+
+func (c *contest) enter(lock vfs.Lock, exclusive bool) (taken bool, err error) {
+	taken, err = lock.TryLock()
+	if err != nil || !taken {
+		runtime.Gosched()
+		return false, err
+	}
+	weight := int64(1)
+	if exclusive {
+		weight = exclusiveWeight
+	}
+	switch inside := c.inside.Add(weight); {
+	case inside > exclusiveWeight:
+		c.broken.Add(1)
+	case inside > 1 && inside < exclusiveWeight:
+		c.together.Add(1)
+	}
+	runtime.Gosched() // lets the others try meanwhile
+	c.inside.Add(-weight)
+	return true, lock.Unlock()
+}
+
+// lockDirVariable makes the test binary a process that holds the lock, shared
+// when lockSharedVariable is set too.
+const (
+	lockDirVariable    = "VFS_TEST_LOCK_DIR"
+	lockSharedVariable = "VFS_TEST_LOCK_SHARED"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(lockDirVariable); dir != "" {
@@ -118,7 +188,11 @@ func TestMain(m *testing.M) {
 func holdLock(dir string) {
 	answer := "failed\n"
 	if fsys, err := vfs.OS(dir); err == nil {
-		if lock, err := fsys.Lock("L"); err == nil {
+		open := fsys.Lock
+		if os.Getenv(lockSharedVariable) != "" {
+			open = fsys.SharedLock
+		}
+		if lock, err := open("L"); err == nil {
 			if taken, err := lock.TryLock(); err == nil && taken {
 				answer = "locked\n"
 			}
@@ -131,18 +205,43 @@ func holdLock(dir string) {
 
 func TestLockOfKilledProcessIsFree(t *testing.T) {
 	dir := t.TempDir()
-	lock := newLock(t, must(vfs.OS(dir))(t), "L")
+	fsys := must(vfs.OS(dir))(t)
+	lock, shared := newLock(t, fsys, "L"), newSharedLock(t, fsys, "L")
+	kill := startHolder(t, lockDirVariable+"="+dir)
+	wantTryLock(t, "exclusive while the child lives", lock, false)
+	wantTryLock(t, "shared while the child lives", shared, false)
+	kill()
+	wantTryLock(t, "after the child was killed", lock, true)
+}
+
+func TestSharedLockOfKilledProcessIsFree(t *testing.T) {
+	dir := t.TempDir()
+	fsys := must(vfs.OS(dir))(t)
+	lock, shared := newLock(t, fsys, "L"), newSharedLock(t, fsys, "L")
+	kill := startHolder(t, lockDirVariable+"="+dir, lockSharedVariable+"=1")
+	wantTryLock(t, "exclusive while the child lives", lock, false)
+	wantTryLock(t, "shared while the child lives", shared, true)
+	kill()
+	wantTryLock(t, "exclusive, the child killed, beside a shared one", lock, false)
+	check(t, shared.Unlock())
+	wantTryLock(t, "exclusive after both", lock, true)
+}
+
+// startHolder returns once the child holds the lock.
+func startHolder(t *testing.T, environment ...string) (kill func()) {
+	t.Helper()
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), lockDirVariable+"="+dir)
+	child.Env = append(os.Environ(), environment...)
 	input, output := must(child.StdinPipe())(t), must(child.StdoutPipe())(t)
-	defer input.Close()
+	t.Cleanup(func() { _ = input.Close() }) // Wait has closed it in a good run
 	check(t, child.Start())
 	answer, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil || answer != "locked\n" {
 		t.Errorf("child says %q, %v", answer, err)
 	}
-	wantTryLock(t, "while the child lives", lock, false)
-	check(t, child.Process.Kill())
-	_ = child.Wait() // it says that the child was killed
-	wantTryLock(t, "after the child was killed", lock, true)
+	return func() {
+		t.Helper()
+		check(t, child.Process.Kill())
+		_ = child.Wait() // it says that the child was killed
+	}
 }

@@ -114,6 +114,12 @@ func (m *Mem) Open(name string) (File, error) {
 	return &memFile{mem: m, name: name, node: node}, nil
 }
 
+// OpenRead implements [FS].
+func (m *Mem) OpenRead(name string) (File, error) {
+	file, err := m.Open(name)
+	return readOnly(name, file, err)
+}
+
 func (m *Mem) lookup(op, name string) (*inode, error) {
 	if err := checkName(op, name); err != nil {
 		return nil, err
@@ -166,7 +172,7 @@ func (m *Mem) SyncDir() error {
 
 // SameFile implements [FS]. The file must come from this Mem.
 func (m *Mem) SameFile(name string, f File) (bool, error) {
-	file, ok := f.(*memFile)
+	file, ok := unwrap(f).(*memFile)
 	if !ok || file.mem != m {
 		return false, pathError("stat", name, errForeignFile)
 	}

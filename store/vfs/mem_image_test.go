@@ -137,6 +137,18 @@ func TestKillKeepsWhatIsVisibleAndPending(t *testing.T) {
 	wantDisks(t, m, want...)
 }
 
+// The end of all processes is the end of those that share a lock too.
+func TestImagesHoldNoSharedLock(t *testing.T) {
+	m, _ := newMem(t, "content")
+	for range 2 {
+		wantTryLock(t, "source", newSharedLock(t, m, "f"), true)
+	}
+	for _, image := range []*vfs.Mem{m.Kill(), first(m.CrashImages()), m.Kill().Kill()} {
+		wantTryLock(t, "image", newLock(t, image, "f"), true)
+	}
+	wantTryLock(t, "source, exclusive", newLock(t, m, "f"), false)
+}
+
 func TestCrashImageCountSaturates(t *testing.T) {
 	const fits = bits.UintSize - 2 // as a power of two
 	overwrite := func(blocks int) *vfs.Mem {

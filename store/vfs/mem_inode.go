@@ -20,7 +20,8 @@ type inode struct {
 	// may not be the visible ones. Every other block is visible as on disk.
 	behind map[int64]*block
 
-	holder *memLock
+	holder  *memLock // the exclusive holder of the lock
+	sharers int      // how many hold it shared
 }
 
 // block is what is known of a block besides its visible bytes. Without versions
@@ -36,7 +37,7 @@ func newInode(blockSize int64) *inode {
 
 func (n *inode) clone() *inode {
 	result := *n
-	result.holder = nil
+	result.holder, result.sharers = nil, 0
 	result.blocks = slices.Clone(n.blocks)
 	result.sizes = slices.Clone(n.sizes)
 	result.behind = make(map[int64]*block, len(n.behind))

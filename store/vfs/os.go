@@ -79,6 +79,30 @@ func (o osFS) Open(name string) (File, error) {
 	return o.open("open", name, os.O_RDWR)
 }
 
+// OpenRead asks for no more than a directory would give too, so that has to be
+// refused: Open gets the refusal from the system.
+func (o osFS) OpenRead(name string) (File, error) {
+	file, err := o.open("open", name, os.O_RDONLY)
+	if err == nil {
+		err = refuseDir(file.(osFile).File)
+	}
+	return readOnly(name, file, err)
+}
+
+// refuseDir closes what it refuses.
+func refuseDir(file *os.File) error {
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = pathError("open", file.Name(), errIsDirectory)
+	}
+	if err != nil {
+		_ = file.Close() // it was only read, and never
+	}
+	return err
+}
+
+var errIsDirectory = errors.New("is a directory")
+
 func (o osFS) open(op, name string, flag int) (File, error) {
 	if err := checkName(op, name); err != nil {
 		return nil, err
@@ -124,7 +148,7 @@ func (o osFS) SameFile(name string, f File) (bool, error) {
 	if err := checkName("stat", name); err != nil {
 		return false, err
 	}
-	file, ok := f.(osFile)
+	file, ok := unwrap(f).(osFile)
 	if !ok {
 		return false, pathError("stat", name, errForeignFile)
 	}

@@ -59,6 +59,9 @@ func churn(m *vfs.Mem, name string, rounds int) error {
 	}
 	defer lock.Close()
 	for round := range rounds {
+		if err := readOnce(m, "synced"); err != nil {
+			return err
+		}
 		file, err := m.Create(name)
 		if errors.Is(err, fs.ErrExist) { // a neighbour's Evict has brought it back
 			file, err = m.Open(name)
@@ -93,6 +96,25 @@ func churn(m *vfs.Mem, name string, rounds int) error {
 		_ = m.Remove(name)
 	}
 	return nil
+}
+
+// readOnce does what a process that only reads does, and may find the file locked.
+func readOnce(m *vfs.Mem, name string) error {
+	lock, err := m.SharedLock(name)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if _, err := lock.TryLock(); err != nil {
+		return err
+	}
+	reader, err := m.OpenRead(name)
+	if err != nil {
+		return err
+	}
+	_, sizeErr := reader.Size()
+	_, sameErr := m.SameFile(name, reader)
+	return firstError(sizeErr, sameErr, reader.Close())
 }
 
 func firstError(errs ...error) error {

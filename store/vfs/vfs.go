@@ -4,7 +4,9 @@
 // Three implementations share its contract. [OS] is the operating system.
 // [Mem] keeps everything in memory and can produce every state in which a power
 // cut could leave a disk; it is also the backend of unit tests. [Count] wraps
-// either and counts calls. Package faultfs wraps either and makes calls fail.
+// either and counts calls. [ReadOnly] wraps either and lets nothing change, which
+// [OSReadOnly] does for a directory that may only be read. Package faultfs wraps
+// either and makes calls fail.
 //
 // # Durability
 //
@@ -30,6 +32,11 @@ type FS interface {
 	// Open opens an existing file for reading and writing.
 	Open(name string) (File, error)
 
+	// OpenRead opens an existing file for reading only; it needs no permission
+	// to write. WriteAt, Truncate, Sync and SyncData of that file fail with
+	// fs.ErrPermission and do nothing, even when it is closed.
+	OpenRead(name string) (File, error)
+
 	// Rename gives oldName's file the name newName in one step, replacing a
 	// file of that name. Files that are open stay usable on systems that allow
 	// it; a caller that must work everywhere closes them first.
@@ -50,8 +57,15 @@ type FS interface {
 	SameFile(name string, f File) (bool, error)
 
 	// Lock returns a handle on the lock that the file name stands for, making
-	// the file when it does not exist. Nothing is locked yet.
+	// the file when it does not exist. Nothing is locked yet. The handle takes
+	// the lock exclusively: beside it there is no other holder of either mode.
 	Lock(name string) (Lock, error)
+
+	// SharedLock is Lock for a handle that takes the lock shared: any number
+	// of shared holders at once, none beside an exclusive one. It needs no
+	// permission to write and makes no file: like the TryLock of its handle it
+	// fails with fs.ErrNotExist when there is none.
+	SharedLock(name string) (Lock, error)
 }
 
 // File is an open file. Methods may be called from many goroutines at once.
@@ -81,13 +95,16 @@ type File interface {
 	Close() error
 }
 
-// Lock is a handle on one advisory lock, held by at most one handle at a time
-// over all processes; the system drops it when the process ends, however it
-// ends. A Lock is not for use by several goroutines at once, and one that is
+// Lock is a handle on one advisory lock, held over all processes by one exclusive
+// handle or by any number of shared ones; the system drops it when the process
+// ends, however it ends. Handles of one process exclude each other like those of
+// several. The mode of a handle is fixed when it is made: no lock is ever upgraded.
+// Nothing queues: shared holders that come and go can keep an exclusive handle out
+// for good. A Lock is not for use by several goroutines at once, and one that is
 // held is never locked again.
 type Lock interface {
-	// TryLock takes the lock if it is free and reports whether it did. It
-	// never waits.
+	// TryLock takes the lock in the mode of the handle, if its holders allow
+	// it, and reports whether it did. It never waits.
 	TryLock() (bool, error)
 
 	// Unlock lets go of the lock. Without holding it, it does nothing.

@@ -170,7 +170,7 @@ func TestFailedOpensAreClosed(t *testing.T) {
 	recorder := &recordingFS{FS: vfs.NewMem(0)}
 	fsys := faultfs.New(recorder)
 	for _, kind := range []faultfs.Kind{faultfs.Create, faultfs.Open, faultfs.Lock} {
-		fsys.Inject(faultfs.Fault{Kind: kind, Effect: faultfs.Done})
+		fsys.Inject(faultfs.Fault{Kind: kind, Effect: faultfs.Done, Always: true})
 	}
 	_, err := fsys.Create("a")
 	wantError(t, "Create", err, faultfs.ErrInjected)
@@ -178,9 +178,13 @@ func TestFailedOpensAreClosed(t *testing.T) {
 	wantError(t, "Open", err, faultfs.ErrInjected)
 	_, err = fsys.Lock("L")
 	wantError(t, "Lock", err, faultfs.ErrInjected)
-	recorder.wantClosedOnce(t, 3)
+	_, err = fsys.OpenRead("a")
+	wantError(t, "OpenRead", err, faultfs.ErrInjected)
+	_, err = fsys.SharedLock("L")
+	wantError(t, "SharedLock", err, faultfs.ErrInjected)
+	recorder.wantClosedOnce(t, 5)
 	fsys.Kill()
-	recorder.wantClosedOnce(t, 3)
+	recorder.wantClosedOnce(t, 5)
 }
 
 // An answer that comes with an error is none.
@@ -234,6 +238,16 @@ func (r *recordingFS) Create(name string) (vfs.File, error) {
 func (r *recordingFS) Open(name string) (vfs.File, error) {
 	file, err := r.FS.Open(name)
 	return recordedFile{file, r.counter()}, err
+}
+
+func (r *recordingFS) OpenRead(name string) (vfs.File, error) {
+	file, err := r.FS.OpenRead(name)
+	return recordedFile{file, r.counter()}, err
+}
+
+func (r *recordingFS) SharedLock(name string) (vfs.Lock, error) {
+	lock, err := r.FS.SharedLock(name)
+	return recordedLock{lock, r.counter()}, err
 }
 
 func (r *recordingFS) Lock(name string) (vfs.Lock, error) {

@@ -16,7 +16,7 @@ const (
 	Any Kind = ""
 
 	Create   Kind = "create"
-	Open     Kind = "open"
+	Open     Kind = "open" // Open and OpenRead
 	Rename   Kind = "rename"
 	Remove   Kind = "remove"
 	List     Kind = "list"
@@ -31,7 +31,7 @@ const (
 	Size     Kind = "size"
 	Close    Kind = "close" // of a file or of a lock
 
-	Lock    Kind = "lock" // making the handle
+	Lock    Kind = "lock" // making the handle, with Lock or SharedLock
 	TryLock Kind = "trylock"
 	Unlock  Kind = "unlock"
 )

@@ -58,22 +58,37 @@ func script(fsys vfs.FS) error {
 	} else {
 		note(file.Close())
 	}
-	note(fsys.Remove("b"))
+	if file, err := fsys.OpenRead("b"); err != nil {
+		note(err)
+	} else {
+		note(file.Close())
+	}
 	_, err := fsys.List()
 	note(err)
 	note(fsys.SyncDir())
-	if lock, err := fsys.Lock("L"); err != nil {
-		note(err)
-	} else {
-		_, err := lock.TryLock()
-		note(err)
-		note(lock.Unlock())
-		note(lock.Close())
+	for _, open := range []func(string) (vfs.Lock, error){fsys.Lock, fsys.SharedLock} {
+		if lock, err := open("b"); err != nil {
+			note(err)
+		} else {
+			note(useLock(lock))
+		}
 	}
-	if len(failed) == 0 {
-		return nil
+	note(fsys.Remove("b"))
+	return firstError(failed)
+}
+
+func firstError(failed []error) error {
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
 	}
-	return failed[0]
+	return nil
+}
+
+func useLock(lock vfs.Lock) error {
+	_, err := lock.TryLock()
+	return firstError([]error{err, lock.Unlock(), lock.Close()})
 }
 
 func useFile(fsys vfs.FS, file vfs.File) error {
@@ -88,12 +103,7 @@ func useFile(fsys vfs.FS, file vfs.File) error {
 	_, failed[5] = file.Size()
 	_, failed[6] = fsys.SameFile("a", file)
 	failed[7] = file.Close()
-	for _, err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return firstError(failed[:])
 }
 
 func TestLog(t *testing.T) {
@@ -112,13 +122,19 @@ func TestLog(t *testing.T) {
 		"#9 rename a to b",
 		"#10 open b",
 		"#11 close b",
-		"#12 remove b",
-		"#13 list",
-		"#14 syncdir",
-		"#15 lock L",
-		"#16 trylock L",
-		"#17 unlock L",
-		"#18 close L",
+		"#12 open b",
+		"#13 close b",
+		"#14 list",
+		"#15 syncdir",
+		"#16 lock b",
+		"#17 trylock b",
+		"#18 unlock b",
+		"#19 close b",
+		"#20 lock b",
+		"#21 trylock b",
+		"#22 unlock b",
+		"#23 close b",
+		"#24 remove b",
 	}
 	var got []string
 	for _, op := range fsys.Ops() {
@@ -155,8 +171,8 @@ func TestSweepReachesEveryCall(t *testing.T) {
 				t.Errorf("%d faults fired, want 1", fsys.Fired())
 			}
 		}
-		if n != 19 || len(kinds) != 17 {
-			t.Errorf("effect %d reached %d calls of %d kinds, want 19 of 17", effect, n, len(kinds))
+		if n != 25 || len(kinds) != 17 {
+			t.Errorf("effect %d reached %d calls of %d kinds, want 25 of 17", effect, n, len(kinds))
 		}
 	}
 }

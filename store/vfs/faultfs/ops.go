@@ -16,6 +16,11 @@ func (f *FS) Open(name string) (vfs.File, error) {
 	return f.openFile(Op{Kind: Open, Name: name}, f.inner.Open)
 }
 
+// OpenRead implements [vfs.FS]. It is an Op of the kind Open.
+func (f *FS) OpenRead(name string) (vfs.File, error) {
+	return f.openFile(Op{Kind: Open, Name: name}, f.inner.OpenRead)
+}
+
 func (f *FS) openFile(op Op, open func(string) (vfs.File, error)) (vfs.File, error) {
 	var inner vfs.File
 	err := f.do(call{op: op, whole: func() (err error) {
@@ -163,9 +168,18 @@ func (f *FS) closing(op Op, handle closer) error {
 
 // Lock implements [vfs.FS].
 func (f *FS) Lock(name string) (vfs.Lock, error) {
+	return f.openLock(name, f.inner.Lock)
+}
+
+// SharedLock implements [vfs.FS]. It is an Op of the kind Lock.
+func (f *FS) SharedLock(name string) (vfs.Lock, error) {
+	return f.openLock(name, f.inner.SharedLock)
+}
+
+func (f *FS) openLock(name string, open func(string) (vfs.Lock, error)) (vfs.Lock, error) {
 	var inner vfs.Lock
 	err := f.do(call{op: Op{Kind: Lock, Name: name}, whole: func() (err error) {
-		if inner, err = f.inner.Lock(name); err == nil {
+		if inner, err = open(name); err == nil {
 			f.keepOpen(inner)
 		}
 		return err
