@@ -1,8 +1,6 @@
 package convmem
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 
 	"example.com/convmem/index"
@@ -24,6 +22,7 @@ type catalog struct {
 // space is one namespace. Namespaces share nothing, so that neither answers nor
 // scores of one depend on another.
 type space struct {
+	name  string
 	index *index.Index
 	// revisions holds those of live messages that are not 1, which most are.
 	revisions map[ulid.ULID]int64
@@ -36,13 +35,14 @@ type sessionKey struct{ session, key string }
 
 func newCatalog() *catalog {
 	return &catalog{
-		spaces:    map[string]*space{"": newSpace()},
+		spaces:    map[string]*space{"": newSpace("")},
 		elsewhere: map[ulid.ULID]*space{},
 	}
 }
 
-func newSpace() *space {
+func newSpace(name string) *space {
 	return &space{
+		name:      name,
 		index:     index.New(),
 		revisions: map[ulid.ULID]int64{},
 		byKey:     map[sessionKey]ulid.ULID{},
@@ -55,15 +55,15 @@ func (c *catalog) space(namespace string) *space {
 	if s, ok := c.spaces[namespace]; ok {
 		return s
 	}
-	return newSpace()
+	return newSpace(namespace)
 }
 
 // grow returns a namespace for changing.
 func (c *catalog) grow(namespace string) *space {
 	s, ok := c.spaces[namespace]
 	if !ok {
-		s = newSpace()
-		c.spaces[strings.Clone(namespace)] = s
+		s = newSpace(strings.Clone(namespace))
+		c.spaces[s.name] = s
 	}
 	return s
 }
@@ -83,26 +83,14 @@ func (c *catalog) home(id ulid.ULID) *space {
 // never writes: the log is then damaged in a way that no checksum shows.
 func (c *catalog) Apply(r store.Record) error {
 	c.sequence = max(c.sequence, r.Seq)
-	home := c.home(r.ID)
 	if r.Deleted {
-		if home == nil {
-			return errors.New("the deleted message does not exist")
-		}
-		home.remove(r.ID, r.Seq)
-		delete(c.elsewhere, r.ID)
-		return nil
+		return c.remove(r)
 	}
-	decoded, err := decodeRecord(r.ID, r.Payload)
+	decoded, err := admit(c, r)
 	if err != nil {
 		return err
 	}
 	target := c.grow(decoded.namespace)
-	if home != nil && home != target {
-		return errors.New("the message moved to another namespace")
-	}
-	if err := target.admit(&decoded); err != nil {
-		return err
-	}
 	target.put(&decoded, r.Seq)
 	if decoded.namespace != "" {
 		c.elsewhere[r.ID] = target
@@ -110,23 +98,34 @@ func (c *catalog) Apply(r store.Record) error {
 	return nil
 }
 
-// admit checks a record against the live message that it replaces. The first
-// record of a message may have any revision: a rebuild keeps only the last one.
-func (s *space) admit(r *record) error {
-	session, live := s.index.Session(r.id)
-	if live && session != r.message.SessionID {
-		return errors.New("the message moved to another session")
+func (c *catalog) remove(r store.Record) error {
+	home := c.home(r.ID)
+	if home == nil {
+		return errNotLive
 	}
-	if current := s.revision(r.id); live && r.message.Revision != current+1 {
-		return fmt.Errorf("revision %d follows revision %d", r.message.Revision, current)
-	}
-	if live && s.keys[r.id].key != r.key {
-		return errors.New("the idempotency key of the message changed")
-	}
-	if owner, used := s.byKey[r.sessionKey()]; r.key != "" && used && owner != r.id {
-		return errors.New("two messages of a session have the same idempotency key")
-	}
+	home.remove(r.ID, r.Seq)
+	delete(c.elsewhere, r.ID)
 	return nil
+}
+
+// identity implements [live].
+func (c *catalog) identity(id ulid.ULID) (identity, bool) {
+	home := c.home(id)
+	if home == nil {
+		return identity{}, false
+	}
+	session, _ := home.index.Session(id)
+	return identity{namespace: home.name, session: session, key: home.keys[id].key, revision: home.revision(id)}, true
+}
+
+// owner implements [live].
+func (c *catalog) owner(namespace string, key sessionKey) (ulid.ULID, bool) {
+	s, ok := c.spaces[namespace]
+	if !ok {
+		return ulid.ULID{}, false
+	}
+	id, used := s.byKey[key]
+	return id, used
 }
 
 // revision returns that of a live message.

@@ -18,8 +18,12 @@ func (db *DB) context(ctx context.Context, r ContextRequest) (*ContextResult, er
 	if err != nil {
 		return nil, err
 	}
-	b := contextBuilder{plan: plan, room: allowance{left: db.maxResultBytes}}
-	if err := db.at(ctx, plan.cut, func(m *moment) error { return b.build(m, id) }); err != nil {
+	var b contextBuilder
+	err = db.at(ctx, plan.cut, func(m *moment) error {
+		b = contextBuilder{plan: plan, room: allowance{left: db.maxResultBytes}}
+		return b.build(m, id)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return &b.result, nil

@@ -25,9 +25,15 @@ type Options struct {
 	// content of messages is not trusted it must be secret. Reads of it are
 	// never concurrent.
 	Entropy io.Reader
-	// LockWait bounds the wait for another process that holds the store; 0
-	// means 5 seconds. A context that ends earlier ends the wait.
+	// LockWait bounds the wait for another process that is in the middle of a
+	// change; 0 means 5 seconds. A context that ends earlier ends the wait.
 	LockWait time.Duration
+	// Exclusive keeps other processes from changing the store for as long as
+	// the DB is open; they can read. It saves each change a few microseconds.
+	Exclusive bool
+	// ReadOnly opens a store that must exist and changes nothing in its
+	// directory. Every change fails with ErrReadOnly as its cause.
+	ReadOnly bool
 	// Logger hears of recoveries and failures; nil discards. It is never told
 	// what a message says.
 	Logger *slog.Logger
@@ -40,12 +46,15 @@ type Options struct {
 
 const defaultMaxResultBytes = 8 << 20
 
-// DB is a Store in a directory. Any number of goroutines may use it at once.
+// DB is a Store in a directory. Any number of goroutines may use it at once, and
+// any number of processes may have the directory open.
 //
-// A read sees one moment of the store and runs beside other reads and changes.
-// A change costs one write and one sync of the log; changes happen one after
-// another. Each becomes visible between reads: it waits for those that run, and
-// reads that begin then wait for it, for as long as indexing its text takes.
+// A read sees one moment of the store, with every change in it that was answered
+// before, in whatever process, and runs beside other reads and changes. Changes
+// happen one after another over all processes. One costs one write and one sync
+// of the log; those that goroutines make at the same time share them. Each becomes
+// visible between reads: it waits for those that run, and reads that begin then
+// wait for it, for as long as indexing its text takes.
 type DB struct {
 	log            *store.Log
 	now            func() time.Time
@@ -61,8 +70,8 @@ var _ Store = (*DB)(nil)
 // nil options are the zero Options. The context bounds the wait for another
 // process and nothing else.
 //
-// It fails with [CodeBusy] while another process holds the store, with
-// [CodeCorrupt] when stored data is damaged or of a newer version, in which
+// It fails with [CodeBusy] when another process is in the middle of a change for
+// longer than Options.LockWait or has the store for itself, with [CodeCorrupt] when stored data is damaged or of a newer version, in which
 // case nothing was changed, and with [CodeIO].
 //
 // Opening costs one pass over the log: text is read and indexed again.
@@ -83,18 +92,20 @@ func open(ctx context.Context, dir string, o Options) (*DB, error) {
 	}
 	o = o.withDefaults()
 	if o.FS == nil {
-		fsys, err := vfs.OS(dir)
+		fsys, err := directory(dir, o.ReadOnly)
 		if err != nil {
 			return nil, err
 		}
 		o.FS = fsys
 	}
 	log, err := store.Open(ctx, o.FS, store.Options{
-		NewSink:  func() store.Sink { return newCatalog() },
-		LockWait: o.LockWait,
-		Now:      o.Now,
-		Rand:     o.Entropy,
-		Logger:   o.Logger,
+		NewSink:   func() store.Sink { return newCatalog() },
+		LockWait:  o.LockWait,
+		Exclusive: o.Exclusive,
+		ReadOnly:  o.ReadOnly,
+		Now:       o.Now,
+		Rand:      o.Entropy,
+		Logger:    o.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -102,10 +113,19 @@ func open(ctx context.Context, dir string, o Options) (*DB, error) {
 	return &DB{log: log, now: o.Now, entropy: o.Entropy, maxResultBytes: o.MaxResultBytes}, nil
 }
 
+func directory(dir string, readOnly bool) (vfs.FS, error) {
+	if readOnly {
+		return vfs.OSReadOnly(dir)
+	}
+	return vfs.OS(dir)
+}
+
 func (o Options) check(dir string) error {
 	switch {
 	case dir == "" && o.FS == nil:
 		return invalid("dir", "empty, want the path of a directory")
+	case o.Exclusive && o.ReadOnly:
+		return invalid("Exclusive", "set together with ReadOnly, want one of them")
 	case o.LockWait < 0:
 		return invalid("LockWait", "%v, want 0 or more", o.LockWait)
 	case o.MaxResultBytes < 0:

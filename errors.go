@@ -88,6 +88,10 @@ var (
 // ErrClosed is the cause of every error after Close; its code is CodeInternal.
 var ErrClosed = errors.New("the store is closed")
 
+// ErrReadOnly is the cause of every change of a store that was opened with
+// Options.ReadOnly; its code is CodeIO.
+var ErrReadOnly = errors.New("the store was opened for reading only")
+
 // CodeOf returns the code of any error: "" for nil, CodeBusy for a context that
 // ended, CodeInternal for an error that did not come from a Store.
 func CodeOf(err error) Code {

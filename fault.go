@@ -32,6 +32,8 @@ func coded(err error) *Error {
 	switch {
 	case errors.Is(err, store.ErrClosed):
 		return &Error{Code: CodeInternal, Message: ErrClosed.Error(), Err: ErrClosed}
+	case errors.Is(err, store.ErrReadOnly):
+		return &Error{Code: CodeIO, Message: ErrReadOnly.Error(), Err: ErrReadOnly}
 	case errors.Is(err, store.ErrCorrupt):
 		return &Error{Code: CodeCorrupt, Message: corruption(err), Err: err}
 	case errors.Is(err, store.ErrBusy), isContextError(err):

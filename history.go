@@ -17,8 +17,12 @@ func (db *DB) history(ctx context.Context, r HistoryRequest) (*HistoryResult, er
 	if err != nil {
 		return nil, err
 	}
-	p := historyPage{request: r, run: run, room: allowance{left: db.maxResultBytes}}
-	if err := db.at(ctx, r.MaxContentCharacters, func(m *moment) error { return p.fill(m, from) }); err != nil {
+	var p historyPage
+	err = db.at(ctx, r.MaxContentCharacters, func(m *moment) error {
+		p = historyPage{request: r, run: run, room: allowance{left: db.maxResultBytes}}
+		return p.fill(m, from)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return &p.result, nil

@@ -30,8 +30,9 @@ func (db *DB) Rebuild(ctx context.Context, _ RebuildRequest) (RebuildResult, err
 // write or a rebuild succeeds; that of a failed sync or of damage stands until
 // the store is opened again.
 func (db *DB) Health(ctx context.Context, _ HealthRequest) (HealthResult, error) {
-	result := healthOf(db.log.Stats())
+	var result HealthResult
 	err := db.log.View(ctx, func(v *store.View) error {
+		result = HealthResult{}
 		s := v.Sink().(*catalog).space(db.namespace)
 		memory := s.index.Memory()
 		result.ActiveMessages = int64(s.index.Len())
@@ -44,35 +45,34 @@ func (db *DB) Health(ctx context.Context, _ HealthRequest) (HealthResult, error)
 	if err != nil {
 		return HealthResult{}, fail("health", err)
 	}
+	result.describe(db.log.Stats())
 	return result, nil
 }
 
-// healthOf fills in what the log knows. Bodies stay 0: they are read from the
-// disk whenever they are needed. So do the figures of the snapshot: this version
-// writes none, and each Open reads the log.
-func healthOf(stats store.Stats) HealthResult {
-	result := HealthResult{
-		Status:          HealthOK,
-		FormatVersion:   stats.FormatVersion,
-		LogSize:         stats.LogSize,
-		DeletedMessages: stats.DeleteRecords,
-		LastSequence:    int64(stats.LastSeq),
-		UpdateRecords:   stats.UpdateRecords,
-		DeadBytes:       stats.DeadBytes,
-		Memory:          MemoryEstimate{StoreEntries: stats.TableBytes},
-		IO: IOCounters{
-			WriteBytes:    stats.IO.WriteBytes,
-			WriteCalls:    stats.IO.WriteCalls,
-			FlushCalls:    stats.IO.FlushCalls,
-			TruncateCalls: stats.IO.TruncateCalls,
-			ReplaceCalls:  stats.IO.ReplaceCalls,
-		},
-		RecoveredTail: stats.RecoveredTail,
+// describe fills in what the log knows. Bodies stay 0: they are read from the
+// disk whenever they are needed.
+func (h *HealthResult) describe(stats store.Stats) {
+	h.Status = HealthOK
+	h.FormatVersion = stats.FormatVersion
+	h.LogSize = stats.LogSize
+	h.SnapshotSize = stats.SnapshotSize
+	h.SnapshotValid = stats.SnapshotSize > 0
+	h.DeletedMessages = stats.DeleteRecords
+	h.LastSequence = int64(stats.LastSeq)
+	h.UpdateRecords = stats.UpdateRecords
+	h.DeadBytes = stats.DeadBytes
+	h.Memory.StoreEntries = stats.TableBytes
+	h.IO = IOCounters{
+		WriteBytes:    stats.IO.WriteBytes,
+		WriteCalls:    stats.IO.WriteCalls,
+		FlushCalls:    stats.IO.FlushCalls,
+		TruncateCalls: stats.IO.TruncateCalls,
+		ReplaceCalls:  stats.IO.ReplaceCalls,
 	}
+	h.RecoveredTail = stats.RecoveredTail
 	if stats.LastError != nil {
 		e := coded(stats.LastError)
-		result.Status = HealthDegraded
-		result.LastError = string(e.Code) + ": " + e.Message
+		h.Status = HealthDegraded
+		h.LastError = string(e.Code) + ": " + e.Message
 	}
-	return result
 }

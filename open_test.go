@@ -45,6 +45,10 @@ func TestOpenOnDisk(t *testing.T) {
 	}
 	w := &world{T: t, db: db}
 	kept := w.say("s", "on disk", convmem.MetadataPatch{})
+	w.ok("close", db.Close())
+	if db, err = convmem.Open(ctx, dir, &convmem.Options{Exclusive: true}); err != nil {
+		t.Fatal(err)
+	}
 	_, err = convmem.Open(ctx, dir, &convmem.Options{LockWait: time.Millisecond})
 	w.fails("a second open", err, convmem.CodeBusy, fmt.Sprint(os.Getpid()))
 	if strings.Contains(err.Error(), dir) {

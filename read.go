@@ -71,7 +71,8 @@ type moment struct {
 	cut   int // characters of each content, 0 for all
 }
 
-// at runs fn on the present state. cut is the request's MaxContentCharacters.
+// at runs fn on the present state, and again when it was taken away meanwhile:
+// fn begins anew each time. cut is the request's MaxContentCharacters.
 func (db *DB) at(ctx context.Context, cut int, fn func(*moment) error) error {
 	return db.log.View(ctx, func(v *store.View) error {
 		return fn(&moment{ctx: ctx, view: v, space: v.Sink().(*catalog).space(db.namespace), cut: cut})

@@ -16,8 +16,12 @@ func (db *DB) Search(ctx context.Context, r SearchRequest) (SearchResult, error)
 	if err := r.check(); err != nil {
 		return SearchResult{}, fail("search", err)
 	}
-	b := searchBuilder{request: r, room: allowance{left: db.maxResultBytes}}
-	if err := db.at(ctx, r.MaxContentCharacters, b.build); err != nil {
+	var b searchBuilder
+	err := db.at(ctx, r.MaxContentCharacters, func(m *moment) error {
+		b = searchBuilder{request: r, room: allowance{left: db.maxResultBytes}}
+		return b.build(m)
+	})
+	if err != nil {
 		return SearchResult{}, fail("search", err)
 	}
 	return b.result, nil

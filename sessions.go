@@ -16,14 +16,19 @@ func (db *DB) sessions(ctx context.Context, r SessionsRequest) (*SessionsResult,
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	p := sessionsPage{request: r, run: sessionsRun(db.namespace), room: allowance{left: db.maxResultBytes}}
+	start := sessionsPage{request: r, run: sessionsRun(db.namespace), room: allowance{left: db.maxResultBytes}}
 	if r.Cursor != "" {
 		var err error
-		if p.place, err = p.run.resumeSessions(r.Cursor); err != nil {
+		if start.place, err = start.run.resumeSessions(r.Cursor); err != nil {
 			return nil, err
 		}
 	}
-	if err := db.at(ctx, 0, p.fill); err != nil {
+	var p sessionsPage
+	err := db.at(ctx, 0, func(m *moment) error {
+		p = start
+		return p.fill(m)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return &p.result, nil

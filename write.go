@@ -9,11 +9,12 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// change runs fn alone among all changes. The error of fn and that of the log
-// come back as this package's errors.
+// change runs fn alone among all changes. It may run more than once; its last
+// run counts. The error of fn and that of the log come back as this package's
+// errors.
 func (db *DB) change(ctx context.Context, op string, fn func(*transaction) error) error {
 	err := db.log.Update(ctx, func(tx *store.Tx) error {
-		return fn(&transaction{Tx: tx, space: tx.Sink().(*catalog).space(db.namespace)})
+		return fn(&transaction{Tx: tx, live: tx.Stage().(*stage), namespace: db.namespace})
 	})
 	return fail(op, err)
 }
@@ -21,7 +22,17 @@ func (db *DB) change(ctx context.Context, op string, fn func(*transaction) error
 // transaction is a change in the making, on the state before it.
 type transaction struct {
 	*store.Tx
-	space *space
+	live
+	namespace string
+}
+
+// session returns that of a live message of the namespace.
+func (tx *transaction) session(id ulid.ULID) (string, bool) {
+	m, ok := tx.identity(id)
+	if !ok || m.namespace != tx.namespace {
+		return "", false
+	}
+	return m.session, true
 }
 
 // Write implements [Store]. The message is on stable storage when it returns.
@@ -54,7 +65,7 @@ func (r WriteRequest) draft(namespace string) record {
 }
 
 func (db *DB) write(tx *transaction, draft record) (WriteResult, error) {
-	if id, used := tx.space.byKey[draft.sessionKey()]; used {
+	if id, used := tx.owner(draft.namespace, draft.sessionKey()); used {
 		return replay(tx, id, draft.fingerprint)
 	}
 	id, err := nextID(tx.LastID(), db.now(), db.entropy)
@@ -105,7 +116,7 @@ func (db *DB) Update(ctx context.Context, r UpdateRequest) (UpdateResult, error)
 
 func (db *DB) update(tx *transaction, r UpdateRequest) (UpdateResult, error) {
 	id := ulid.MustParseStrict(r.MessageID) // checked
-	if !tx.space.index.Contains(id) {
+	if _, ok := tx.session(id); !ok {
 		return UpdateResult{}, notFound(r.MessageID)
 	}
 	current, payload, err := load(tx, id)
@@ -157,7 +168,8 @@ func (db *DB) Delete(ctx context.Context, r DeleteRequest) (DeleteResult, error)
 	id := ulid.MustParseStrict(r.MessageID) // checked
 	var result DeleteResult
 	err := db.change(ctx, "delete", func(tx *transaction) error {
-		session, live := tx.space.index.Session(id)
+		result = DeleteResult{}
+		session, live := tx.session(id)
 		if live && (r.SessionID == "" || r.SessionID == session) {
 			tx.Delete(id)
 			result.Deleted = true

@@ -1,154 +1,79 @@
 package store
 
 import (
-	"context"
 	"errors"
-	"fmt"
-
-	"github.com/oklog/ulid/v2"
 )
 
-// Tx is one atomic change under construction.
-type Tx struct {
-	view    View
-	changes []change
-}
-
-// change is a frame to be.
-type change struct {
-	kind    kind
-	id      ulid.ULID
-	payload []byte
-}
-
-// Sink returns the newest derived state, without what this Tx has put.
-func (t *Tx) Sink() Sink { return t.view.Sink() }
-
-// Get is [View.Get] on the newest state, without what this Tx has put.
-func (t *Tx) Get(id ulid.ULID) ([]byte, error) { return t.view.Get(id) }
-
-// LastID returns the greatest id that the log ever held, over deletions and
-// rebuilds, or the zero id. New ids must be greater.
-func (t *Tx) LastID() ulid.ULID { return t.view.gen.lastID }
-
-// Put makes payload, at most MaxPayload bytes, the new state of the record id.
-// The payload is not copied and belongs to the log from now on.
-func (t *Tx) Put(id ulid.ULID, payload []byte) {
-	t.changes = append(t.changes, change{kind: kindPut, id: id, payload: payload})
-}
-
-// Delete removes the live record id.
-func (t *Tx) Delete(id ulid.ULID) {
-	t.changes = append(t.changes, change{kind: kindDelete, id: id})
-}
-
-// Update runs fn alone among all writers, on the newest state. When it returns
-// nil, all that fn put and deleted is durable and visible, together; when fn
-// changed nothing, nothing was written. An error of fn is returned as it is, and
-// nothing is written; so it is with ErrTooLarge, and with ErrNotFound for the
-// deletion of a record that is not live.
-//
-// The context counts only until fn runs. After a failed write the log is as
-// before and goes on. After a failed sync the outcome is unknown, and Update
-// fails with ErrPoisoned from then on; views go on.
-//
-// A change costs one write and one data sync of the log, and one small write
-// that is not synced.
-func (l *Log) Update(ctx context.Context, fn func(*Tx) error) error {
-	if err := l.beginWrite(ctx); err != nil {
-		return err
+// finish makes the changes of a batch durable and visible, if there are any.
+func (l *Log) finish(b *batch) error {
+	if len(b.groups) == 0 {
+		return nil
 	}
-	defer release(l.writing)
-	tx := &Tx{view: View{gen: l.gen, state: &l.state}}
-	if err := fn(tx); err != nil || len(tx.changes) == 0 {
-		return err
-	}
-	if err := l.gen.check(tx.changes); err != nil {
-		return err
-	}
-	return l.state.noteWrite(l.commit(tx.changes))
+	return l.state.noteWrite(l.commit(b.groups))
 }
 
-// check refuses changes that could be written but not read again.
-func (g *generation) check(changes []change) error {
-	live := map[ulid.ULID]bool{} // as far as the changes before say
-	for _, c := range changes {
-		if len(c.payload) > MaxPayload {
-			return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(c.payload), MaxPayload)
-		}
-		alive, changed := live[c.id]
-		if _, stored := g.table[c.id]; c.kind == kindDelete && !alive && (changed || !stored) {
-			return fmt.Errorf("deleting %s: %w", c.id, ErrNotFound)
-		}
-		live[c.id] = c.kind == kindPut
-	}
-	return nil
-}
-
-// beginWrite makes the caller the only writer. Its state is the newest there
-// is: LOCK is held for life, so nobody else can have appended meanwhile.
-func (l *Log) beginWrite(ctx context.Context) error {
-	if err := acquire(ctx, l.writing); err != nil {
-		return err
-	}
-	if err := l.writable(); err != nil {
-		release(l.writing)
-		return err
-	}
-	return nil
-}
-
-// writable says why nothing can be written, or nil. The caller holds writing or
-// mu.
-func (l *Log) writable() error {
-	if l.closed {
-		return ErrClosed
-	}
-	return l.state.poisoned()
-}
-
-// commit makes the changes durable and then visible. The caller holds writing.
-func (l *Log) commit(changes []change) error {
-	frames, batch, end := l.gen.encode(changes)
+// commit makes groups of changes durable, together, and then visible, one after
+// another. The caller has entered.
+func (l *Log) commit(groups [][]change) error {
+	l.wrote = true
+	batch, located, end := l.gen.encode(groups)
 	if _, err := l.gen.file.WriteAt(batch, l.gen.end.offset); err != nil {
 		return l.undo(err)
 	}
 	if err := l.gen.file.SyncData(); err != nil {
 		return l.poison("sync of a commit", err)
 	}
+	// Views that find LOCK ahead of this process wait for following and then
+	// find everything applied.
+	l.following.Lock()
+	defer l.following.Unlock()
 	next := l.gen.slot()
 	next.durableEnd, next.chain = end.offset, end.chain
 	if err := l.lock.write(next); err != nil {
 		return l.poison("announcing a commit", err)
 	}
-	return l.publish(frames, end)
+	for _, group := range located {
+		if err := l.publish(group); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// encode builds the frames of one atomic group and their bytes.
-func (g *generation) encode(changes []change) (frames []located, batch []byte, end position) {
+// writtenGroup is one atomic group with its place in the log.
+type writtenGroup struct {
+	frames []located
+	end    position
+}
+
+// encode builds the frames of the groups and their bytes.
+func (g *generation) encode(groups [][]change) (batch []byte, made []writtenGroup, end position) {
 	var size int64
-	for _, c := range changes {
-		size += frameSize(len(c.payload))
+	for _, changes := range groups {
+		size += sizeOf(changes)
 	}
 	batch, end = make([]byte, 0, size), g.end
 	seq := g.lastSeq()
-	for i, c := range changes {
-		seq++
-		f := frame{
-			kind: c.kind, more: i < len(changes)-1, seq: seq,
-			synced: g.end.offset, id: c.id, payload: c.payload,
+	for _, changes := range groups {
+		group := writtenGroup{frames: make([]located, 0, len(changes))}
+		for i, c := range changes {
+			seq++
+			f := frame{
+				kind: c.kind, more: i < len(changes)-1, seq: seq,
+				synced: g.end.offset, id: c.id, payload: c.payload,
+			}
+			var here located
+			batch, here, end = appendLocated(batch, f, g.salt, end)
+			group.frames = append(group.frames, here)
 		}
-		var here located
-		batch, here, end = appendLocated(batch, f, g.salt, end)
-		frames = append(frames, here)
+		group.end = end
+		made = append(made, group)
 	}
-	return frames, batch, end
+	return batch, made, end
 }
 
 // publish shows a durable group to views.
-func (l *Log) publish(frames []located, end position) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *Log) publish(group writtenGroup) error {
 	// A sink that refuses, or panics at, what its owner put leaves the file
 	// ahead of the memory: only opening it again can bring them together.
 	panicked := true
@@ -157,7 +82,7 @@ func (l *Log) publish(frames []located, end position) error {
 			_ = l.poison("applying a commit", errors.New("the sink panicked"))
 		}
 	}()
-	err := l.gen.apply(frames, end)
+	err := l.show(group.frames, group.end)
 	panicked = false
 	if err != nil {
 		return l.state.noteDamage(l.poison("applying a commit", err))

@@ -13,6 +13,7 @@ import (
 
 	"example.com/convmem/store/vfs"
 	"example.com/convmem/store/vfs/faultfs"
+	"github.com/google/go-cmp/cmp"
 )
 
 // What could be written but not read again is refused, and the log goes on.
@@ -100,11 +101,18 @@ func TestLogOfAnotherStore(t *testing.T) {
 	}
 }
 
-// Closing seals the last batch also when another process wrote it and died.
+// Closing seals everything when this process wrote, and writes nothing when it
+// did not.
 func TestCloseSealsWhatOthersWrote(t *testing.T) {
 	d, _, ends := written(t, killed)
 	m := d.restore(t)
 	must(t, mustOpen(t, m).Close())
+	if diff := cmp.Diff(d[logName(1)], snapshot(t, m)[logName(1)]); diff != "" {
+		t.Errorf("a process that wrote nothing changed the log: %s", diff)
+	}
+	l := mustOpen(t, m)
+	must(t, update(l, put(50, "written after the other was killed")))
+	must(t, l.Close())
 	d = snapshot(t, m)
 	log := bytes.Clone(d[logName(1)])
 	log[ends[19]+frameHeaderSize] ^= 1
@@ -121,7 +129,7 @@ func TestTornFrameVouches(t *testing.T) {
 	stale := snapshot(t, m)[lockName]
 	must(t, update(l, put(6, "acknowledged"), put(7, "acknowledged too")))
 	end := l.gen.end.offset
-	_, batch, _ := l.gen.encode([]change{put(8, strings.Repeat("y", 900))})
+	batch, _, _ := l.gen.encode([][]change{{put(8, strings.Repeat("y", 900))}})
 	log := append(snapshot(t, m)[logName(1)], batch[:512]...)
 	log[end-10] ^= 1
 	if found, err := contentsOf(disk{logName(1): log, lockName: stale}.restore(t)); !errors.Is(err, ErrCorrupt) {
@@ -134,7 +142,7 @@ func TestUnknownKind(t *testing.T) {
 	m := vfs.NewMem(0)
 	l := mustOpen(t, m)
 	messages(t, l, 5)
-	_, batch, _ := l.gen.encode([]change{{kind: kindClean + 1, id: id(9), payload: []byte("later")}})
+	batch, _, _ := l.gen.encode([][]change{{{kind: kindClean + 1, id: id(9), payload: []byte("later")}}})
 	d := disk{logName(1): append(snapshot(t, m)[logName(1)], batch...)}
 	m = d.restore(t)
 	if _, err := contentsOf(m); !errors.Is(err, ErrCorrupt) {
@@ -161,9 +169,9 @@ func TestRebuildOverMisdirectedWrite(t *testing.T) {
 	m := vfs.NewMem(0)
 	l := mustOpen(t, m)
 	must(t, update(l, put(1, "aaa")))
-	from := l.gen.table[id(1)]
+	from, _ := l.gen.table.get(id(1))
 	must(t, update(l, put(2, "bbb")))
-	to := l.gen.table[id(2)]
+	to, _ := l.gen.table.get(id(2))
 	must(t, update(l, put(1, "ccc")))
 	file, err := m.Open(logName(1))
 	must(t, err)
@@ -236,6 +244,12 @@ type eagerEOF struct{ vfs.FS }
 func (e eagerEOF) Open(name string) (vfs.File, error) { return eager(e.FS.Open(name)) }
 
 func (e eagerEOF) Create(name string) (vfs.File, error) { return eager(e.FS.Create(name)) }
+
+func (e eagerEOF) OpenRead(name string) (vfs.File, error) { return eager(e.FS.OpenRead(name)) }
+
+func (e eagerEOF) SameFile(name string, f vfs.File) (bool, error) {
+	return e.FS.SameFile(name, f.(eagerFile).File)
+}
 
 func eager(f vfs.File, err error) (vfs.File, error) {
 	if err != nil {

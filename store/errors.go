@@ -23,6 +23,8 @@ var (
 	// ErrPoisoned: a sync, or something as grave, failed. What the disk holds
 	// is unknown, and nothing more is written until the log is opened again.
 	ErrPoisoned = errors.New("writing ended, open the store again to write")
+	// ErrReadOnly: the log was opened with Options.ReadOnly.
+	ErrReadOnly = errors.New("the store was opened for reading only")
 	// ErrTooLarge: a payload is longer than MaxPayload.
 	ErrTooLarge = errors.New("the payload is too large")
 )

@@ -106,6 +106,8 @@ func checkFrameHeader(h []byte, salt uint32) (payload int, ok bool) {
 	return int(length), true
 }
 
+func seqOf(h []byte) uint64 { return binary.LittleEndian.Uint64(h[20:]) }
+
 func syncedOf(h []byte) int64 { return int64(binary.LittleEndian.Uint64(h[28:])) }
 
 // decodeFrame decodes whole, the bytes of one frame whose header has been
@@ -118,7 +120,7 @@ func decodeFrame(whole []byte, salt uint32) (f frame, ok bool) {
 	return frame{
 		kind:    kind(whole[16]),
 		more:    whole[17]&flagMore != 0,
-		seq:     binary.LittleEndian.Uint64(whole[20:]),
+		seq:     seqOf(whole),
 		synced:  syncedOf(whole),
 		id:      ulid.ULID(whole[36:52]),
 		chain:   binary.LittleEndian.Uint32(whole[12:]),

@@ -61,11 +61,19 @@ type generation struct {
 	salt   uint32
 
 	sink   Sink
-	table  map[ulid.ULID]location
+	table  *table
 	end    position // behind the last durable, applied frame
-	last   kind     // of that frame, 0 if there is none
+	last   lastFrame
 	lastID ulid.ULID
 	counts counts
+	// watermark is an offset known to be durable, whatever LOCK says.
+	watermark int64
+}
+
+// lastFrame is the frame that ends at generation.end, zero if there is none.
+type lastFrame struct {
+	kind   kind
+	offset int64
 }
 
 // openGeneration opens the log file name and checks its header. No frame is
@@ -98,26 +106,28 @@ func newGeneration(name string, file vfs.File, h header, sink Sink) *generation 
 		header: h,
 		salt:   h.salt(),
 		sink:   sink,
-		table:  map[ulid.ULID]location{},
+		table:  newTable(),
 		end:    h.start(),
 		lastID: h.lastID,
+
+		watermark: h.sealedEnd,
 	}
 }
 
 // load applies whole groups from end up to limit. It returns nil when they
 // reach limit, and a *badFrame at the group where they stop.
-func (g *generation) load(limit int64) (watermark int64, err error) {
+func (g *generation) load(limit int64) error {
 	s := newScanner(g.file, g.salt, g.end, limit)
 	for {
 		frames, err := s.group()
 		if errors.Is(err, io.EOF) {
-			return s.watermark, nil
+			return nil
 		}
 		if err != nil {
-			return s.watermark, err
+			return err
 		}
 		if err := g.apply(frames, s.at); err != nil {
-			return s.watermark, err
+			return err
 		}
 	}
 }
@@ -128,7 +138,8 @@ func (g *generation) apply(frames []located, end position) error {
 		if err := g.applyFrame(f); err != nil {
 			return g.corrupt(f, err)
 		}
-		g.last = f.kind
+		g.last = lastFrame{kind: f.kind, offset: f.offset}
+		g.watermark = max(g.watermark, f.synced)
 	}
 	g.end = end
 	return nil
@@ -146,26 +157,33 @@ func (g *generation) applyFrame(f located) error {
 	default:
 		return fmt.Errorf("a frame of kind %d, which this version does not know: %w", f.kind, errInvariant)
 	}
-	old, existed := g.table[f.id]
-	g.counts.records++
-	g.counts.liveBytes -= old.size
-	switch {
-	case f.kind == kindDelete && !existed:
-		return fmt.Errorf("a delete of a record that does not exist: %w", errInvariant)
-	case f.kind == kindDelete:
-		delete(g.table, f.id)
-		g.counts.deletes++
-	default:
-		g.table[f.id] = location{offset: f.offset, size: f.size}
-		g.counts.liveBytes += f.size
-		if existed {
-			g.counts.updates++
-		}
+	if err := g.count(f); err != nil {
+		return err
 	}
 	if g.lastID.Compare(f.id) < 0 {
 		g.lastID = f.id
 	}
 	return g.sink.Apply(Record{ID: f.id, Seq: f.seq, Deleted: f.kind == kindDelete, Payload: f.record()})
+}
+
+// count takes a put or delete over into table and counts.
+func (g *generation) count(f located) error {
+	var old location
+	var existed bool
+	if f.kind == kindDelete {
+		if old, existed = g.table.remove(f.id); !existed {
+			return fmt.Errorf("a delete of a record that does not exist: %w", errInvariant)
+		}
+		g.counts.deletes++
+	} else {
+		if old, existed = g.table.put(f.id, location{offset: f.offset, size: f.size}); existed {
+			g.counts.updates++
+		}
+		g.counts.liveBytes += f.size
+	}
+	g.counts.records++
+	g.counts.liveBytes -= old.size
+	return nil
 }
 
 // record is the payload as the caller sees it.
@@ -181,7 +199,7 @@ var errInvariant = errors.New("stored records contradict each other")
 
 // get returns the payload of the live record under id.
 func (g *generation) get(id ulid.ULID) ([]byte, error) {
-	at, ok := g.table[id]
+	at, ok := g.table.get(id)
 	if !ok {
 		return nil, ErrNotFound
 	}

@@ -116,8 +116,8 @@ func held(l *Log) (contents, error) {
 			}
 			all[key] = want
 		}
-		if len(v.gen.table) != len(mirrored) {
-			return fmt.Errorf("%d records in the table, %d in the sink", len(v.gen.table), len(mirrored))
+		if v.gen.table.len() != len(mirrored) {
+			return fmt.Errorf("%d records in the table, %d in the sink", v.gen.table.len(), len(mirrored))
 		}
 		return nil
 	})
@@ -168,6 +168,14 @@ func rebuilding() step {
 	}}
 }
 
+func snapshotting() step {
+	return step{name: "snapshot", do: func(s *script) error {
+		s.log.rebuilding <- struct{}{}
+		defer release(s.log.rebuilding)
+		return s.log.saveIfGrown(func(int64) int64 { return 0 })
+	}}
+}
+
 // shortRun uses every operation once or twice, with payloads around the size of
 // a disk block.
 func shortRun() []step {
@@ -175,6 +183,7 @@ func shortRun() []step {
 		opening(),
 		updating("write", put(1, "one")),
 		updating("long write", put(2, string(make([]byte, 700)))),
+		snapshotting(),
 		updating("update", put(1, "one, changed")),
 		updating("batch", put(3, "three"), put(4, "four"), remove(2)),
 		closing(),
@@ -182,6 +191,10 @@ func shortRun() []step {
 		updating("delete", remove(3)),
 		rebuilding(),
 		updating("write after rebuild", put(5, "five")),
+		snapshotting(),
+		closing(),
+		opening(),
+		updating("write behind a snapshot", put(6, "six")),
 		rebuilding(),
 		closing(),
 	}

@@ -17,6 +17,67 @@ type health struct {
 	damage error
 	// failure is the last failed write, nil again after the next that works.
 	failure error
+	// unconfirmed says that a reader shows what may not be durable, or nil.
+	unconfirmed error
+	// badSnapshot: the snapshot on disk cannot be used.
+	badSnapshot bool
+	// The next snapshot of the generation is due when its log ends at due.
+	generation uint64
+	due        int64
+	// cut: an unfinished write was cut off.
+	cut bool
+}
+
+// noteUnconfirmed remembers that bytes are shown that no writer has vouched for.
+func (h *health) noteUnconfirmed(bytes int64) {
+	if bytes <= 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unconfirmed = fmt.Errorf("the last %d bytes of the log are intact but may not survive a power cut; open the store for writing to settle it", bytes)
+}
+
+// noteSnapshot remembers whether the snapshot on disk can be used.
+func (h *health) noteSnapshot(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.badSnapshot = err != nil
+}
+
+func (h *health) snapshotIsBad() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.badSnapshot
+}
+
+func (h *health) setSnapshotDue(generation uint64, end int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.generation, h.due = generation, end
+}
+
+// snapshotDue returns where the log of a generation ends when its next snapshot
+// is due.
+func (h *health) snapshotDue(generation uint64) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.generation != generation {
+		return headerSize + snapshotGrowth
+	}
+	return h.due
+}
+
+func (h *health) noteCut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cut = true
+}
+
+func (h *health) hasCut() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cut
 }
 
 // noteDamage remembers corruption and passes err on.
@@ -63,7 +124,7 @@ func (h *health) noteWrite(err error) error {
 func (h *health) last() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, err := range []error{h.poison, h.damage, h.failure} {
+	for _, err := range []error{h.poison, h.damage, h.failure, h.unconfirmed} {
 		if err != nil {
 			return err
 		}
@@ -75,7 +136,10 @@ func (h *health) last() error {
 type Stats struct {
 	FormatVersion int
 	LogSize       int64
-	LiveRecords   int64
+	// SnapshotSize is that of the snapshot on disk, 0 when there is none that
+	// goes with the live log.
+	SnapshotSize int64
+	LiveRecords  int64
 	// DeleteRecords, UpdateRecords and DeadBytes count what the live log holds
 	// beside its live records.
 	DeleteRecords int64
@@ -85,7 +149,8 @@ type Stats struct {
 	LastSeq uint64
 	// TableBytes estimates the memory of the record table.
 	TableBytes int64
-	// RecoveredTail is true when Open cut off an unfinished write.
+	// RecoveredTail is true when this Log cut off an unfinished write, at Open
+	// or after another process was killed.
 	RecoveredTail bool
 	// LastError is nil while all is well. A failed write clears with the next
 	// write or rebuild that works, a failed sync and damage only by opening
@@ -95,25 +160,38 @@ type Stats struct {
 	IO vfs.Totals
 }
 
-// tableEntryBytes is what one record takes in the record table: key and value,
-// and the control byte and the free slots that the map keeps for each.
-const tableEntryBytes = (16 + 16 + 1) * 4 / 3
-
-// Stats returns the figures of this moment.
+// Stats returns the figures of this moment, as far as this process has followed
+// the log. It reads the header of the snapshot.
 func (l *Log) Stats() Stats {
+	s := l.stats()
+	s.SnapshotSize = l.snapshotSize()
+	return s
+}
+
+func (l *Log) stats() Stats {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return Stats{
 		FormatVersion: FormatVersion,
 		LogSize:       l.gen.end.offset,
-		LiveRecords:   int64(len(l.gen.table)),
+		LiveRecords:   int64(l.gen.table.len()),
 		DeleteRecords: l.gen.counts.deletes,
 		UpdateRecords: l.gen.counts.updates,
 		DeadBytes:     l.gen.deadBytes(),
 		LastSeq:       l.gen.lastSeq(),
-		TableBytes:    int64(len(l.gen.table)) * tableEntryBytes,
-		RecoveredTail: l.recoveredTail,
+		TableBytes:    l.gen.table.memory(),
+		RecoveredTail: l.state.hasCut(),
 		LastError:     l.state.last(),
 		IO:            l.fs.Totals(),
 	}
+}
+
+// snapshotSize returns 0 for a snapshot that would not be used.
+func (l *Log) snapshotSize() int64 {
+	h, size, err := l.snapshotOnDisk()
+	g, _ := l.freeze()
+	if err != nil || l.state.snapshotIsBad() || h.fileID != g.header.fileID {
+		return 0
+	}
+	return size
 }

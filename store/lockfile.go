@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -26,8 +27,16 @@ const (
 
 	flagDirty = 1
 
+	// waitingAt holds the time at which somebody last found LOCK taken, in Unix
+	// ms, or 0. It is a hint for fairness and nothing is concluded from it.
+	waitingAt = 192
+
 	lockPoll        = time.Millisecond
 	defaultLockWait = 5 * time.Second
+	// A process that has just let go steps back for courtesy when somebody
+	// waited within the last freshWait, so that its poll can succeed.
+	courtesy  = 2 * time.Millisecond
+	freshWait = 50 * time.Millisecond
 )
 
 // slot is what the holder of LOCK last said about the log. LOCK is never
@@ -90,16 +99,23 @@ func (s slot) names(h header) bool { return s.fileID == h.fileID && s.generation
 // lockFile is the file LOCK: byte 0 carries the system's lock, two slots behind
 // it carry what its holder says. The slots are written in turn, so a torn write
 // leaves the other one.
+//
+// Anybody may peek. Everything else is for one goroutine of a process at a time:
+// the one that writes.
 type lockFile struct {
-	lock    vfs.Lock
-	file    vfs.File
-	current slot // the slot that counts; zero when valid is false
+	fs   vfs.FS
+	lock vfs.Lock
+	file vfs.File
+
+	// What the holder knows: the slot that counts, zero when valid is false.
+	current slot
 	valid   bool
+
+	released time.Time // when this process last let go
 }
 
-// takeLockFile opens LOCK and waits until this handle holds it, or gives up
-// with a *BusyError after wait or when ctx ends.
-func takeLockFile(ctx context.Context, fsys vfs.FS, wait time.Duration) (*lockFile, error) {
+// openLockFile opens LOCK, making it when there is none. Nothing is locked yet.
+func openLockFile(fsys vfs.FS) (*lockFile, error) {
 	lock, err := fsys.Lock(lockName)
 	if err != nil {
 		return nil, err
@@ -108,18 +124,30 @@ func takeLockFile(ctx context.Context, fsys vfs.FS, wait time.Duration) (*lockFi
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	l := &lockFile{lock: lock, file: file}
-	if err := l.acquire(ctx, wait); err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	if err := l.read(); err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	return l, nil
+	return &lockFile{fs: fsys, lock: lock, file: file}, nil
 }
 
-func (l *lockFile) acquire(ctx context.Context, wait time.Duration) error {
-	deadline := time.Now().Add(wait)
+// openLockFileToRead opens LOCK for one who only looks. Where there is no LOCK,
+// nobody writes, and nothing vouches for anything.
+func openLockFileToRead(fsys vfs.FS) (*lockFile, error) {
+	lock, err := fsys.SharedLock(lockName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &lockFile{fs: fsys}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := fsys.OpenRead(lockName)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &lockFile{fs: fsys, lock: lock, file: file}, nil
+}
+
+// acquire takes the lock. It gives up with a *BusyError at the deadline, after
+// one try at least, or when ctx ends.
+func (l *lockFile) acquire(ctx context.Context, deadline time.Time) error {
+	l.stepBack(deadline)
 	for {
 		taken, err := l.lock.TryLock()
 		if taken || err != nil {
@@ -128,37 +156,108 @@ func (l *lockFile) acquire(ctx context.Context, wait time.Duration) error {
 		if ctx.Err() != nil || !time.Now().Before(deadline) {
 			return l.busy(ctx)
 		}
-		time.Sleep(lockPoll + rand.N(lockPoll))
+		if err := l.setWaiting(time.Now().UnixMilli()); err != nil {
+			return err
+		}
+		sleep(ctx, lockPoll+rand.N(lockPoll))
 	}
 }
 
-// busy names the process that last wrote a slot: the holder, once it has opened
-// the store.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// stepBack lets others have the lock that this process has just let go of.
+// Without it a busy writer would win every race against those who poll.
+func (l *lockFile) stepBack(deadline time.Time) {
+	if time.Since(l.released) > courtesy || time.Until(deadline) < courtesy {
+		return
+	}
+	b := make([]byte, 8)
+	if n, _ := l.file.ReadAt(b, waitingAt); n < len(b) {
+		return // a hint that cannot be read is no hint
+	}
+	since := time.Since(time.UnixMilli(int64(binary.LittleEndian.Uint64(b))))
+	if -freshWait < since && since < freshWait {
+		time.Sleep(courtesy)
+	}
+}
+
+// checkName refuses to go on when somebody removed or replaced LOCK by hand: the
+// lock is taken by name, so what others read is another file than l.file.
+func (l *lockFile) checkName() error {
+	same, err := l.fs.SameFile(lockName, l.file)
+	if err == nil && !same {
+		err = errors.New(lockName + " was removed or replaced while the store was open; open it again")
+	}
+	return err
+}
+
+// release lets go of the lock.
+func (l *lockFile) release() error {
+	l.released = time.Now()
+	return l.lock.Unlock()
+}
+
+// busy names the process that last wrote a slot: most likely the holder.
 func (l *lockFile) busy(ctx context.Context) error {
 	// The read only improves the message: without it the pid is unknown.
-	_ = l.read()
-	busy := &BusyError{PID: l.current.pid, Reason: "another process holds the store"}
+	s, _, _, _ := l.peek()
+	busy := &BusyError{PID: s.pid, Reason: "another process holds the store"}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", busy, ctx.Err())
 	}
 	return busy
 }
 
-// read loads the slot that counts.
-func (l *lockFile) read() error {
-	b := make([]byte, slotB+slotSize-slotA)
-	n, err := l.file.ReadAt(b, slotA)
+// peek returns the slot that counts, or valid false when neither is intact, and
+// the time of the last who waited. It needs no lock: a slot that is being
+// written does not check, and the other one was true a moment ago.
+func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
+	if l.file == nil {
+		return slot{}, false, 0, nil
+	}
+	var b [waitingAt + 8 - slotA]byte
+	n, err := l.file.ReadAt(b[:], slotA)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return slot{}, false, 0, err
 	}
 	clear(b[n:])
-	l.current, l.valid = slot{}, false
-	for _, half := range [][]byte{b[:slotSize], b[slotB-slotA:]} {
-		if s, ok := decodeSlot(half); ok && (!l.valid || s.counter > l.current.counter) {
-			l.current, l.valid = s, true
+	for _, half := range [][]byte{b[:slotSize], b[slotB-slotA : slotB-slotA+slotSize]} {
+		if found, ok := decodeSlot(half); ok && (!valid || found.counter > s.counter) {
+			s, valid = found, true
 		}
 	}
+	return s, valid, int64(binary.LittleEndian.Uint64(b[waitingAt-slotA:])), nil
+}
+
+// read loads the slot that counts and clears the mark of those who waited. The
+// caller holds the lock.
+func (l *lockFile) read() error {
+	if err := l.checkName(); err != nil {
+		return err
+	}
+	s, valid, waiting, err := l.peek()
+	if err != nil {
+		return err
+	}
+	l.current, l.valid = s, valid
+	if waiting != 0 {
+		return l.setWaiting(0)
+	}
 	return nil
+}
+
+func (l *lockFile) setWaiting(at int64) error {
+	b := make([]byte, 8)
+	binary.LittleEndian.PutUint64(b, uint64(at))
+	_, err := l.file.WriteAt(b, waitingAt)
+	return err
 }
 
 // write replaces the older slot by s. Only the lock's holder calls it, and with
@@ -199,5 +298,8 @@ func (l *lockFile) grow() error {
 }
 
 func (l *lockFile) close() error {
+	if l.file == nil {
+		return nil
+	}
 	return errors.Join(l.lock.Close(), l.file.Close())
 }

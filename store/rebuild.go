@@ -2,13 +2,14 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"time"
 
-	"github.com/oklog/ulid/v2"
+	"example.com/convmem/store/vfs"
 )
 
 // RebuildStats says what a rebuild did.
@@ -26,12 +27,13 @@ const rebuildChunk = 1 << 20 // bytes gathered before each write of the copy
 
 // Rebuild writes the live records to a new log file with a fresh sink and
 // removes the old one. Nothing that was deleted or replaced before it began is
-// left in any file. Views and updates go on; only what they added meanwhile is
-// copied while updates wait.
+// left in any file. Views and updates go on, in all processes; only what they
+// added meanwhile is copied while updates wait. Other processes move over at
+// their next call. A new snapshot is written too.
 //
-// A rebuild that already runs makes it fail with ErrBusy. A crash at any moment
-// leaves the old log or the new one. A damaged live record makes it fail with
-// ErrCorrupt, and nothing is changed.
+// A rebuild that already runs, in whatever process, makes it fail with ErrBusy.
+// A crash at any moment leaves the old log or the new one. A damaged live record
+// makes it fail with ErrCorrupt, and nothing is changed.
 func (l *Log) Rebuild(ctx context.Context) (RebuildStats, error) {
 	select {
 	case l.rebuilding <- struct{}{}:
@@ -47,6 +49,11 @@ func (l *Log) Rebuild(ctx context.Context) (RebuildStats, error) {
 		return RebuildStats{}, err
 	}
 	stats, err := l.rebuild(ctx)
+	if err == nil {
+		if err := l.saveSnapshot(); err != nil {
+			l.options.Logger.Warn("a snapshot could not be written", "err", err)
+		}
+	}
 	if closeErr := maint.Close(); closeErr != nil {
 		l.options.Logger.Warn("letting go of "+maintName+" failed", "err", closeErr)
 	}
@@ -56,20 +63,50 @@ func (l *Log) Rebuild(ctx context.Context) (RebuildStats, error) {
 	return stats, l.state.noteWrite(l.state.noteDamage(err))
 }
 
+// rebuild makes copies until one is of the log that is still the newest when it
+// is done: what a killed rebuild left may be finished by a writer meanwhile.
 func (l *Log) rebuild(ctx context.Context) (RebuildStats, error) {
-	c, err := l.copyLive(ctx)
-	if err != nil {
+	if err := errors.Join(l.removeAll(rebuildPrefix), l.removeAll(snapshotPrefix)); err != nil {
 		return RebuildStats{}, err
 	}
-	if err := l.beginWrite(ctx); err != nil {
-		return RebuildStats{}, errors.Join(err, c.tmp.discard())
+	for {
+		c, err := l.copyLive(ctx)
+		if err != nil && !errors.Is(err, errReplaced) {
+			return RebuildStats{}, err
+		}
+		if err == nil {
+			stats, err := l.switchTo(ctx, c)
+			if !errors.Is(err, errReplaced) {
+				return stats, err
+			}
+		}
+		if err := l.catchUp(); err != nil {
+			return RebuildStats{}, err
+		}
+	}
+}
+
+// errReplaced says that the log being copied is not the newest any more.
+var errReplaced = errors.New("the log was replaced meanwhile")
+
+// switchTo completes the copy and puts it in the place of the log.
+func (l *Log) switchTo(ctx context.Context, c *compaction) (RebuildStats, error) {
+	if err := acquire(ctx, l.writing); err != nil {
+		return RebuildStats{}, errors.Join(err, c.discard())
 	}
 	defer release(l.writing)
+	if err := l.beginWrite(ctx, time.Now().Add(l.options.LockWait)); err != nil {
+		return RebuildStats{}, errors.Join(err, c.discard())
+	}
+	defer l.leave()
+	if !l.gen.slot().names(c.old.header) {
+		return RebuildStats{}, errors.Join(errReplaced, c.discard())
+	}
 	if err := c.finish(l.gen); err != nil {
-		return RebuildStats{}, errors.Join(err, c.tmp.discard())
+		return RebuildStats{}, errors.Join(err, c.discard())
 	}
 	stats := RebuildStats{
-		Records:     int64(len(c.gen.table)),
+		Records:     int64(c.gen.table.len()),
 		Removed:     l.gen.counts.records - c.gen.counts.records,
 		BytesBefore: l.gen.end.offset,
 		BytesAfter:  c.gen.end.offset,
@@ -82,63 +119,84 @@ func (l *Log) rebuild(ctx context.Context) (RebuildStats, error) {
 
 // compaction is the next generation under construction.
 type compaction struct {
-	tmp *temporary
-	gen *generation
-	// copied is the position in the old log up to which gen knows it.
-	copied  position
+	// old is the log as it was when the copy began, with a handle of its own,
+	// and live its records.
+	old  generation
+	live *frozenTable
+
+	tmp     *temporary
+	gen     *generation
 	pending []byte // encoded frames not yet written, ending at gen.end
 }
+
+// discard gives the copy up.
+func (c *compaction) discard() error { return errors.Join(c.old.file.Close(), c.tmp.discard()) }
 
 // copyLive copies the live records of this moment, syncs them and checks what
 // the file holds, all without keeping writers away.
 func (l *Log) copyLive(ctx context.Context) (*compaction, error) {
-	if err := l.removeAll(rebuildPrefix); err != nil {
-		return nil, err
-	}
-	old, live := l.snapshotTable()
-	h, err := l.newHeader(old.header.generation + 1)
+	c, err := l.beginCopy()
 	if err != nil {
 		return nil, err
 	}
-	tmp, err := l.createTemporary(rebuildPrefix)
-	if err != nil {
-		return nil, err
-	}
-	gen := newGeneration(logName(h.generation), tmp.file, h, l.options.NewSink())
-	c := &compaction{tmp: tmp, gen: gen, copied: old.end}
-	if err := c.copyRecords(ctx, old, live); err != nil {
-		return nil, errors.Join(err, tmp.discard())
+	if err := c.copyRecords(ctx); err != nil {
+		if errors.Is(err, ErrCorrupt) && l.replacedSince(&c.old) {
+			err = errReplaced
+		}
+		return nil, errors.Join(err, c.discard())
 	}
 	return c, nil
 }
 
-// liveRecord is an entry of the record table.
-type liveRecord struct {
-	id ulid.ULID
-	location
+func (l *Log) beginCopy() (*compaction, error) {
+	old, live := l.freeze()
+	file, err := l.reopen(&old)
+	if err != nil {
+		return nil, err
+	}
+	old.file = file
+	h, err := l.newHeader(old.header.generation + 1)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	tmp, err := l.createTemporary(rebuildPrefix)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	gen := newGeneration(logName(h.generation), tmp.file, h, l.options.NewSink())
+	return &compaction{old: old, live: live, tmp: tmp, gen: gen}, nil
 }
 
-// snapshotTable returns a copy of the current generation's position and its
-// live records in log order.
-func (l *Log) snapshotTable() (old generation, live []liveRecord) {
+// freeze returns the state of the log file and its live records as they are now.
+// It has no sink, and the file is not its own.
+func (l *Log) freeze() (generation, *frozenTable) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	old = *l.gen
+	old := *l.gen
 	old.table, old.sink = nil, nil
-	live = make([]liveRecord, 0, len(l.gen.table))
-	for id, at := range l.gen.table {
-		live = append(live, liveRecord{id: id, location: at})
-	}
-	slices.SortFunc(live, func(a, b liveRecord) int { return cmp.Compare(a.offset, b.offset) })
-	return old, live
+	return old, l.gen.table.freeze()
 }
 
-func (c *compaction) copyRecords(ctx context.Context, old generation, live []liveRecord) error {
-	for i, record := range live {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return cancelled(ctx)
+// reopen opens the log file of g once more, for somebody who reads it for long:
+// the handle of g is closed when the log is replaced. It fails with errReplaced
+// when that has happened.
+func (l *Log) reopen(g *generation) (vfs.File, error) {
+	file, err := l.fs.OpenRead(g.name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && l.replacedSince(g) {
+			return nil, errReplaced
 		}
-		f, err := old.readRecord(record.id, record.location)
+		return nil, err
+	}
+	return file, nil
+}
+
+func (c *compaction) copyRecords(ctx context.Context) error {
+	for id, at := range c.live.inLogOrder() {
+		if err := cancelled(ctx); err != nil {
+			return err
+		}
+		f, err := c.old.readRecord(id, at)
 		if err != nil {
 			return err
 		}
@@ -196,7 +254,7 @@ func (c *compaction) seal(from position) error {
 // The caller keeps writers away.
 func (c *compaction) finish(old *generation) error {
 	sealed := c.gen.end
-	s := newScanner(old.file, old.salt, c.copied, old.end.offset)
+	s := newScanner(old.file, old.salt, c.old.end, old.end.offset)
 	for s.at.offset < old.end.offset {
 		f, err := s.next()
 		if isBadFrame(err) {
@@ -238,8 +296,13 @@ var errCopy = errors.New("the copy differs from what was written")
 
 // replace publishes the new generation and removes the old one. Until the
 // rename nothing has changed; from then on a failure leaves it open which log
-// the next Open finds, so it ends writing.
+// the next holder of LOCK finds, so it ends writing.
 func (l *Log) replace(c *compaction) error {
+	if err := c.old.file.Close(); err != nil {
+		l.options.Logger.Warn("closing a copied log failed", "file", c.old.name, "err", err)
+	}
+	// From here on LOCK vouches for nothing: should this process be killed,
+	// the next one finds both logs and does not take either for settled.
 	if err := l.lock.markDirty(); err != nil {
 		return errors.Join(err, c.tmp.discard())
 	}
@@ -252,7 +315,7 @@ func (l *Log) replace(c *compaction) error {
 	if err := l.adopt(c.gen); err != nil {
 		return l.poison("switching to a rebuilt log", err)
 	}
-	return l.dropOld(l.swap(c.gen))
+	return l.dropOld()
 }
 
 // notPublished goes on with the old log after a rename that failed, if it is
@@ -268,42 +331,30 @@ func (l *Log) notPublished(c *compaction, cause error) error {
 	return errors.Join(cause, l.fs.Remove(c.tmp.name))
 }
 
-// adopt opens the published file and tells others of it.
+// adopt opens the published file, tells others of it and shows it to views.
 func (l *Log) adopt(next *generation) error {
 	file, err := l.fs.Open(next.name)
 	if err != nil {
 		return err
 	}
 	next.file = file
+	l.following.Lock()
+	defer l.following.Unlock()
 	if err := l.lock.write(next.slot()); err != nil {
 		return errors.Join(err, file.Close())
 	}
+	l.wrote = true
+	l.swap(next)
 	return nil
 }
 
-// dropOld removes the replaced log, and those that earlier rebuilds could not
-// remove. Their text must be gone when a rebuild succeeds, so a failure is the
-// rebuild's, although the new log is in use.
-func (l *Log) dropOld(old *generation) error {
-	if err := old.file.Close(); err != nil {
-		l.options.Logger.Warn("closing a replaced log failed", "file", old.name, "err", err)
-	}
-	removed := l.removeOlder()
+// dropOld removes the snapshot, the replaced log, and those that earlier
+// rebuilds could not remove. Their text must be gone when a rebuild succeeds, so
+// a failure is the rebuild's, although the new log is in use.
+func (l *Log) dropOld() error {
+	removed := errors.Join(l.removeSnapshot(), l.removeOlder(l.gen.header.generation))
 	if err := l.fs.SyncDir(); err != nil {
 		return l.poison("removing a replaced log", err)
 	}
 	return removed
-}
-
-// swap shows the new generation to views and returns the old one, which no view
-// uses any more.
-func (l *Log) swap(next *generation) (old *generation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	old = l.gen
-	if heir, ok := next.sink.(Inheritor); ok {
-		heir.Inherit(old.sink)
-	}
-	l.gen = next
-	return old
 }

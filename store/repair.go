@@ -2,49 +2,84 @@ package store
 
 import (
 	"errors"
+	"io"
+	"io/fs"
 
 	"example.com/convmem/store/vfs"
 )
 
-// checkLoss decides whether the log, whose whole groups end at X because of bad
-// (nil when they end with the file), lost something that was durable. Its error
+// tail is what a log holds behind what is applied.
+type tail struct {
+	end       position // behind the last whole group
+	bad       error    // why the groups end there, nil when the file does
+	size      int64    // of the file
+	watermark int64    // an offset that a frame says was durable
+}
+
+// findTail reads the groups between what is applied and the end of the file.
+func (g *generation) findTail(size int64) (tail, error) {
+	s := newScanner(g.file, g.salt, g.end, size)
+	for {
+		_, err := s.group()
+		switch {
+		case errors.Is(err, io.EOF):
+			err = nil
+		case err == nil:
+			continue
+		case !isBadFrame(err):
+			return tail{}, err
+		}
+		return tail{end: s.at, bad: err, size: size, watermark: max(g.watermark, s.watermark)}, nil
+	}
+}
+
+// checkLoss decides whether the log lost something that was durable. Its error
 // is a *CorruptError then, or that of a failed read.
-func (l *Log) checkLoss(size int64, bad error) error {
-	end := l.gen.end
-	if bad == nil {
-		bad = &badFrame{offset: end.offset, reason: "the log ends before what was durable"}
+func (l *Log) checkLoss(g *generation, t tail) error {
+	lost := t.end.offset < g.watermark || t.end.offset > t.size
+	if s := l.lock.current; l.matching(g) {
+		lost = lost || t.end.offset < s.durableEnd || t.end.offset == s.durableEnd && t.end.chain != s.chain
 	}
-	lost := end.offset < l.gen.header.sealedEnd
-	if s := l.lock.current; l.matching() {
-		lost = lost || end.offset < s.durableEnd || end.offset == s.durableEnd && end.chain != s.chain
-	}
-	if !lost && end.offset < size {
+	if !lost && t.end.offset < t.size {
 		var err error
-		if lost, err = vouched(l.gen.file, l.gen.salt, end.offset, size); err != nil {
+		if lost, err = vouched(g.file, g.salt, t.end.offset, t.size); err != nil {
 			return err
 		}
 	}
 	if !lost {
 		return nil
 	}
-	var reason *badFrame
-	errors.As(bad, &reason)
-	return &CorruptError{File: l.gen.name, Offset: reason.offset, Reason: reason.reason}
+	if t.bad == nil {
+		t.bad = &badFrame{offset: t.end.offset, reason: "the log ends before what was durable"}
+	}
+	return g.unreadable(t.bad)
 }
 
-// matching reports whether LOCK speaks of the log that is open.
-func (l *Log) matching() bool { return l.lock.valid && l.lock.current.names(l.gen.header) }
+// matching reports whether LOCK speaks of the log of g.
+func (l *Log) matching(g *generation) bool { return l.lock.valid && l.lock.current.names(g.header) }
 
-// clean reports whether the log is exactly what its last holder left durable.
-func (l *Log) clean(size int64) bool {
-	s := l.lock.current
-	return l.matching() && !s.dirty && s.durableEnd == size && l.gen.end.offset == size
+// repair makes the log of g durable up to its last whole group, which is kept
+// even if nobody was told of it, cuts off what follows and says so in LOCK. Of a
+// log that lost something durable nothing is changed. The caller holds LOCK.
+func (l *Log) repair(g *generation, size int64, otherGenerations bool) error {
+	t, err := g.findTail(size)
+	if err != nil {
+		return err
+	}
+	if err := l.checkLoss(g, t); err != nil {
+		return err
+	}
+	if err := l.mend(g, t, otherGenerations); err != nil {
+		if l.gen == nil {
+			return err // an Open that fails leaves nobody behind who could write
+		}
+		return l.poison("repairing the log", err)
+	}
+	return nil
 }
 
-// repair makes the log durable up to its last whole group, which is kept even if
-// nobody was told of it, and cuts off what follows.
-func (l *Log) repair(size, watermark int64, otherGenerations bool) error {
-	known, sure := l.knownDurable(watermark)
+func (l *Log) mend(g *generation, t tail, otherGenerations bool) error {
+	known, sure := l.knownDurable(g, t)
 	if err := l.lock.markDirty(); err != nil {
 		return err
 	}
@@ -55,33 +90,46 @@ func (l *Log) repair(size, watermark int64, otherGenerations bool) error {
 	}
 	// After a failed sync reads may show bytes that the disk lacks, and another
 	// sync would not write them: they have to be written again.
-	if err := rewrite(l.gen.file, known, l.gen.end.offset); err != nil {
+	if err := rewrite(g.file, known, t.end.offset); err != nil {
 		return err
 	}
-	if err := l.cutTail(size); err != nil {
+	if err := l.cutTail(g, t); err != nil {
 		return err
 	}
-	return l.gen.file.Sync()
+	if err := g.file.Sync(); err != nil {
+		return err
+	}
+	next := g.slot()
+	next.durableEnd, next.chain = t.end.offset, t.end.chain
+	if err := l.lock.write(next); err != nil {
+		return err
+	}
+	if !otherGenerations {
+		return nil
+	}
+	if err := l.removeOlder(g.header.generation); err != nil {
+		l.options.Logger.Warn("a replaced log could not be removed", "err", err)
+	}
+	return l.fs.SyncDir()
 }
 
 // knownDurable returns an offset below which the log needs no repair, and
 // whether LOCK vouches for it and for the log's name.
-func (l *Log) knownDurable(watermark int64) (end int64, sure bool) {
-	if !l.matching() {
-		return max(watermark, l.gen.header.sealedEnd), false
+func (l *Log) knownDurable(g *generation, t tail) (end int64, sure bool) {
+	if !l.matching(g) {
+		return t.watermark, false
 	}
 	return l.lock.current.durableEnd, !l.lock.current.dirty
 }
 
 // cutTail cuts off what follows the last whole group.
-func (l *Log) cutTail(size int64) error {
-	end := l.gen.end.offset
-	if end == size {
+func (l *Log) cutTail(g *generation, t tail) error {
+	if t.end.offset == t.size {
 		return nil
 	}
-	l.recoveredTail = true
-	l.options.Logger.Warn("an unfinished write was cut off", "file", l.gen.name, "offset", end, "bytes", size-end)
-	return l.gen.file.Truncate(end)
+	l.state.noteCut()
+	l.options.Logger.Warn("an unfinished write was cut off", "file", g.name, "offset", t.end.offset, "bytes", t.size-t.end.offset)
+	return g.file.Truncate(t.end.offset)
 }
 
 // syncDirAgain changes the directory and syncs it. The change matters: after a
@@ -114,43 +162,53 @@ func rewrite(f vfs.File, from, to int64) error {
 	return nil
 }
 
-// removeOlder removes the logs that rebuilds replaced. The caller syncs the
-// directory.
-func (l *Log) removeOlder() error {
+// removeOlder removes the logs that the given generation replaced. The caller
+// syncs the directory.
+func (l *Log) removeOlder(than uint64) error {
 	names, err := l.fs.List()
 	for _, generation := range generations(names) {
-		if generation < l.gen.header.generation {
+		if generation < than {
 			err = errors.Join(err, l.removeLog(logName(generation)))
 		}
 	}
 	return err
 }
 
-// removeLog empties and removes a log file, so that its bytes go even while
-// somebody has it open. It fails when neither worked.
+// removeLog empties and removes a log file.
 func (l *Log) removeLog(name string) error {
-	emptied := l.empty(name)
+	return l.erase(name, func(file vfs.File) error {
+		_, err := readHeader(name, file)
+		return err
+	})
+}
+
+// erase empties and removes a file, so that its bytes go even while somebody has
+// it open. It fails when neither worked. What check says is no file of ours is
+// not emptied: it may be a link to something else.
+func (l *Log) erase(name string, check func(vfs.File) error) error {
+	emptied := l.empty(name, check)
+	if errors.Is(emptied, fs.ErrNotExist) {
+		return nil
+	}
 	if err := l.fs.Remove(name); err != nil && emptied != nil {
 		return errors.Join(emptied, err)
 	}
 	return nil
 }
 
-// empty takes the bytes out of a log file. What is no log is left alone: it may
-// be a link to something else.
-func (l *Log) empty(name string) error {
+func (l *Log) empty(name string, check func(vfs.File) error) error {
 	file, err := l.fs.Open(name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(emptyFile(name, file), file.Close())
+	return errors.Join(emptyFile(file, check), file.Close())
 }
 
-func emptyFile(name string, file vfs.File) error {
+func emptyFile(file vfs.File, check func(vfs.File) error) error {
 	if size, err := file.Size(); size == 0 || err != nil {
 		return err
 	}
-	if _, err := readHeader(name, file); err != nil {
+	if err := check(file); err != nil {
 		return err
 	}
 	if err := file.Truncate(0); err != nil {

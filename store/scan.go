@@ -112,7 +112,7 @@ func (s *scanner) read() ([]byte, error) {
 	}
 	head, err := s.in.Peek(frameHeaderSize)
 	if err != nil {
-		return nil, readError(err)
+		return nil, s.readError(err)
 	}
 	payload, ok := checkFrameHeader(head, s.salt)
 	if !ok {
@@ -123,14 +123,14 @@ func (s *scanner) read() ([]byte, error) {
 	}
 	whole := make([]byte, frameSize(payload))
 	_, err = io.ReadFull(s.in, whole)
-	return whole, readError(err)
+	return whole, s.readError(err)
 }
 
-// readError keeps an end of file inside the scanned range, which means that the
-// file shrank meanwhile, from passing for the end of the log.
-func readError(err error) error {
+// readError tells an end of file inside the scanned range from the end of the
+// log: bytes are missing that should be there.
+func (s *scanner) readError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the log became shorter while it was read: %w", io.ErrNoProgress)
+		return s.bad("the log ends before what was durable")
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func vouched(f vfs.File, salt uint32, from, end int64) (bool, error) {
 	for at := from; end-at >= frameHeaderSize; at += frameAlign {
 		h, err := in.Peek(frameHeaderSize)
 		if err != nil {
-			return false, readError(err)
+			return false, err
 		}
 		if _, ok := checkFrameHeader(h, salt); ok {
 			if synced := syncedOf(h); from < synced && synced <= at {
@@ -169,7 +169,7 @@ func vouched(f vfs.File, salt uint32, from, end int64) (bool, error) {
 			}
 		}
 		if _, err := in.Discard(frameAlign); err != nil {
-			return false, readError(err)
+			return false, err
 		}
 	}
 	return false, nil

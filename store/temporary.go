@@ -16,9 +16,10 @@ import (
 const (
 	tmpSuffix = ".tmp"
 	// newPrefix marks temporary files that are made and removed under LOCK,
-	// rebuildPrefix those under MAINT.
-	newPrefix     = "new-"
-	rebuildPrefix = "rebuild-"
+	// the others those under MAINT.
+	newPrefix      = "new-"
+	rebuildPrefix  = "rebuild-"
+	snapshotPrefix = "snapshot-"
 )
 
 // temporary is a file being built. Its name is unique, so that no process ever
@@ -53,27 +54,32 @@ func (t *temporary) rename(name string) error {
 
 func (t *temporary) discard() error { return errors.Join(t.file.Close(), t.fs.Remove(t.name)) }
 
-// removeTemporary removes what interrupted calls were building: always what
-// belongs to LOCK, which the caller holds, the rest if no rebuild runs.
-func (l *Log) removeTemporary() error {
-	if err := l.removeAll(newPrefix); err != nil {
-		return err
+// sweep removes what interrupted rebuilds and snapshots were building, unless
+// one of them runs.
+func (l *Log) sweep() error {
+	for _, prefix := range []string{rebuildPrefix, snapshotPrefix} {
+		names, err := l.temporaries(prefix)
+		if err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			continue
+		}
+		maint, err := l.lockMaintenance()
+		if errors.Is(err, ErrBusy) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(l.removeAll(prefix), maint.Close()); err != nil {
+			return err
+		}
 	}
-	names, err := l.temporaries(rebuildPrefix)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	maint, err := l.lockMaintenance()
-	if errors.Is(err, ErrBusy) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.removeAll(rebuildPrefix), maint.Close())
+	return nil
 }
 
-var temporaryName = regexp.MustCompile(`^(new|rebuild)-[0-9]+-[0-9a-f]{16}\.tmp$`)
+var temporaryName = regexp.MustCompile(`^(new|rebuild|snapshot)-[0-9]+-[0-9a-f]{16}\.tmp$`)
 
 // temporaries lists the temporary files with a prefix. Files that only look a
 // little like them are somebody else's.
