@@ -18,7 +18,8 @@ const (
 	// CodeConflict: the expected revision is not the current one, or an
 	// idempotency key was used for something else.
 	CodeConflict Code = "CONFLICT"
-	// CodeBusy: another process holds the store, a rebuild already runs, or
+	// CodeBusy: another process was in the middle of a change for longer than
+	// the wait allows, or has the store for itself; a rebuild already runs; or
 	// the context ended before anything was stored. Trying again may help.
 	CodeBusy Code = "BUSY"
 	// CodeIO: reading, writing or syncing failed.

@@ -5,9 +5,8 @@
 //
 // The directory comes from -dir or else from the environment variable
 // CONVMEM_DIR; a leading ~/ stands for the home directory, because hosts start
-// servers without a shell. It is made if it does not exist. One server at a time
-// has it open; any other answers BUSY, tries again at each call, and works once
-// the first has ended.
+// servers without a shell. It is made if it does not exist. Any number of servers
+// may share it: each finds at its next call what the others have stored.
 //
 // Standard output carries JSON-RPC and nothing else; the log goes to standard
 // error. A store that cannot be opened does not keep the server from starting:

@@ -218,6 +218,14 @@ func checkSessionsMeanwhile(k *kit) {
 			l.remove(newest["d"].ID)
 			l.reopen()
 		}, []string{"d", "c", "b", "a"}},
+		{"a rebuild and a restart after deletes", func(l *lab, newest map[string]convmem.Message) {
+			l.remove(newest["f"].ID)
+			l.remove(newest["d"].ID)
+			l.rebuild()
+			l.remove(newest["b"].ID)
+			l.reopen()
+			l.say("g", "x")
+		}, []string{"d", "c", "b", "a"}},
 		{"a rebuild and a restart after writes", func(l *lab, _ map[string]convmem.Message) {
 			l.say("b", "x")
 			l.say("g", "x")

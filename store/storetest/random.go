@@ -217,20 +217,12 @@ func (w *world) moveClock(r *rapid.T) {
 	w.clock.step(time.Duration(ms) * time.Millisecond)
 }
 
-// rebuildBoth ends runs over sessions: what a deletion did before a rebuild may
-// be forgotten by the next restart.
 func (w *world) rebuildBoth(r *rapid.T) {
 	got, err := w.subject.Store.Rebuild(w.ctx(), convmem.RebuildRequest{})
 	want, modelErr := w.model.Rebuild(w.ctx(), convmem.RebuildRequest{})
 	if compareErrors(r, "rebuild", err, modelErr) {
 		compare(r, "messages indexed", got.MessagesIndexed, want.MessagesIndexed)
 	}
-	w.dropSessionRuns()
-}
-
-// dropSessionRuns ends the runs over sessions.
-func (w *world) dropSessionRuns() {
-	w.runs = slices.DeleteFunc(w.runs, func(run run) bool { return run.request.Sessions != nil })
 }
 
 // reopenStore begins the store's next life. The Model has only one.

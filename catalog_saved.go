@@ -1,0 +1,87 @@
+package convmem
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"example.com/convmem/store"
+)
+
+// The section of a snapshot that keeps what cursors need and live messages do
+// not tell. All numbers are uvarints:
+//
+//	sequence, then for each namespace {name length, name, past length, past}
+const (
+	historySection        = "history"
+	historySectionVersion = 1
+)
+
+// Save implements [store.Saver].
+func (c *catalog) Save() []store.Section {
+	b := binary.AppendUvarint(nil, c.sequence)
+	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
+		b = appendBytes(b, []byte(name))
+		b = appendBytes(b, c.spaces[name].index.AppendPast(nil))
+	}
+	return []store.Section{{
+		Name: historySection, Version: historySectionVersion,
+		Write: func(w io.Writer) error {
+			_, err := w.Write(b)
+			return err
+		},
+	}}
+}
+
+func appendBytes(b, value []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(value))), value...)
+}
+
+// Restore implements [store.Saver]. The messages themselves are applied again:
+// their words are in no section.
+func (c *catalog) Restore(find func(name string) (store.SavedSection, bool)) (complete bool, err error) {
+	section, ok := find(historySection)
+	if !ok || section.Version != historySectionVersion {
+		return false, nil
+	}
+	b, err := io.ReadAll(section.Data)
+	if err != nil {
+		return false, err
+	}
+	return false, c.restorePast(b)
+}
+
+var errSection = errors.New("the section of the snapshot cannot be decoded")
+
+func (c *catalog) restorePast(b []byte) error {
+	sequence, n := binary.Uvarint(b)
+	if n <= 0 {
+		return errSection
+	}
+	c.sequence, b = sequence, b[n:]
+	for len(b) > 0 {
+		name, rest, ok := splitBytes(b)
+		past, rest, ok2 := splitBytes(rest)
+		if !ok || !ok2 {
+			return errSection
+		}
+		if err := c.grow(string(name)).index.RestorePast(past); err != nil {
+			return fmt.Errorf("%w: %w", errSection, err)
+		}
+		b = rest
+	}
+	return nil
+}
+
+// splitBytes takes what appendBytes appended off the front of b.
+func splitBytes(b []byte) (value, rest []byte, ok bool) {
+	length, n := binary.Uvarint(b)
+	if n <= 0 || length > uint64(len(b)-n) {
+		return nil, nil, false
+	}
+	end := n + int(length)
+	return b[n:end], b[end:], true
+}
