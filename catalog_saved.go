@@ -47,8 +47,8 @@ func (c *catalog) Restore(find func(name string) (store.SavedSection, bool)) (co
 	if !ok || section.Version != historySectionVersion {
 		return false, nil
 	}
-	b, err := io.ReadAll(section.Data)
-	if err != nil {
+	b := make([]byte, section.Size)
+	if _, err := io.ReadFull(section.Data, b); err != nil {
 		return false, err
 	}
 	return false, c.restorePast(b)

@@ -101,6 +101,11 @@ func encoded(t testing.TB, h snapshotHeader, sections ...Section) []byte {
 // decoded reads all that a snapshot of these bytes holds.
 func decoded(t testing.TB, b []byte) (savedContent, error) {
 	t.Helper()
+	return readAll(fileOf(t, b))
+}
+
+func fileOf(t testing.TB, b []byte) vfs.File {
+	t.Helper()
 	disk := vfs.NewMem(4096)
 	if err := disk.WriteFile("f", b); err != nil {
 		t.Fatal(err)
@@ -109,7 +114,7 @@ func decoded(t testing.TB, b []byte) (savedContent, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return readAll(f)
+	return f
 }
 
 func readAll(f vfs.File) (savedContent, error) {
@@ -282,7 +287,7 @@ func (f *failingFile) Size() (int64, error) {
 
 // largeSections need several reads and writes each.
 func largeSections() []Section {
-	noise := make([]byte, 3*readAhead)
+	noise := make([]byte, readAhead+readAhead/2)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range noise {
 		noise[i] = byte(r.Uint32())

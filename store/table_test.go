@@ -279,11 +279,11 @@ func TestFrozenTablesAreReadWhileTheTableChanges(t *testing.T) {
 		model[numbered(uint64(i))] = nth(i)
 	}
 	var readers sync.WaitGroup
-	compared := make(chan string, 100)
+	compared := make(chan bool, 100)
 	for round := range 50 {
 		frozen, want := table.freeze(), maps.Clone(model)
 		readers.Go(func() {
-			compared <- cmp.Diff(modelInLogOrder(want), collect(frozen), comparePlaced)
+			compared <- slices.Equal(modelInLogOrder(want), collect(frozen))
 		})
 		for i := range 40 {
 			id, at := numbered(uint64((round*7+i*19)%records)), nth(records+round*40+i)
@@ -299,9 +299,9 @@ func TestFrozenTablesAreReadWhileTheTableChanges(t *testing.T) {
 	readers.Wait()
 	close(compared)
 	rounds := 0
-	for diff := range compared {
-		if rounds++; diff != "" {
-			t.Fatal(diff)
+	for same := range compared {
+		if rounds++; !same {
+			t.Error("a frozen table changed")
 		}
 	}
 	t.Logf("%d frozen tables read while the table changed", rounds)
