@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"time"
 
 	"example.com/convmem/store/vfs"
 )
@@ -57,7 +56,7 @@ func (l *Log) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.enterWith(ctx, time.Now().Add(l.options.LockWait), loaded); err != nil {
+	if err := l.enterWith(ctx, l.deadline(), loaded); err != nil {
 		return err
 	}
 	defer l.leave()

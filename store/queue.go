@@ -104,7 +104,7 @@ func (l *Log) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := cancelled(ctx); err != nil {
 		return err
 	}
-	r := &request{ctx: ctx, fn: fn, deadline: time.Now().Add(l.options.LockWait), turn: make(chan struct{}, 1)}
+	r := &request{ctx: ctx, fn: fn, deadline: l.deadline(), turn: make(chan struct{}, 1)}
 	if !l.queue.join(r) {
 		select {
 		case <-r.turn:
@@ -123,6 +123,9 @@ func (l *Log) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	return r.err
 }
+
+// deadline is until when a call that begins now waits for LOCK.
+func (l *Log) deadline() time.Time { return time.Now().Add(l.options.LockWait) }
 
 // lead writes a batch that begins with r.
 func (l *Log) lead(r *request) {

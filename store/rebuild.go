@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"example.com/convmem/store/vfs"
 )
@@ -95,7 +94,7 @@ func (l *Log) switchTo(ctx context.Context, c *compaction) (RebuildStats, error)
 		return RebuildStats{}, errors.Join(err, c.discard())
 	}
 	defer release(l.writing)
-	if err := l.beginWrite(ctx, time.Now().Add(l.options.LockWait)); err != nil {
+	if err := l.beginWrite(ctx, l.deadline()); err != nil {
 		return RebuildStats{}, errors.Join(err, c.discard())
 	}
 	defer l.leave()
