@@ -153,7 +153,7 @@ func (b *batch) check(changes []change) error {
 			return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(c.payload), MaxPayload)
 		}
 		alive, changed := live[c.id]
-		if !changed {
+		if !changed && c.kind == kindDelete {
 			alive = b.isLive(c.id)
 		}
 		if c.kind == kindDelete && !alive {

@@ -25,7 +25,7 @@ func (l *Log) enter(ctx context.Context, deadline time.Time) error {
 // enterWith is enter with a generation that was loaded already, or nil.
 func (l *Log) enterWith(ctx context.Context, deadline time.Time, loaded *generation) error {
 	for {
-		if err := l.lock.acquire(ctx, deadline); err != nil {
+		if err := l.lock.acquire(ctx, deadline, l.keepUp); err != nil {
 			return errors.Join(err, loaded.discard())
 		}
 		settled, err := l.settle(loaded)
@@ -40,6 +40,15 @@ func (l *Log) enterWith(ctx context.Context, deadline time.Time, loaded *generat
 			return err
 		}
 	}
+}
+
+// keepUp follows the others while this process waits for LOCK: what it has to
+// catch up with under the lock makes everybody wait.
+func (l *Log) keepUp() error {
+	if l.gen == nil {
+		return nil // Open has nothing yet that could follow
+	}
+	return l.catchUp()
 }
 
 // discard closes a generation that was loaded and is not used, if there is one.

@@ -189,8 +189,8 @@ func (l *Log) stats() Stats {
 // snapshotSize returns 0 for a snapshot that would not be used.
 func (l *Log) snapshotSize() int64 {
 	h, size, err := l.snapshotOnDisk()
-	g, _ := l.freeze()
-	if err != nil || l.state.snapshotIsBad() || h.fileID != g.header.fileID {
+	live, _ := l.where()
+	if err != nil || l.state.snapshotIsBad() || h.fileID != live.fileID {
 		return 0
 	}
 	return size

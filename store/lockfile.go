@@ -145,8 +145,8 @@ func openLockFileToRead(fsys vfs.FS) (*lockFile, error) {
 }
 
 // acquire takes the lock. It gives up with a *BusyError at the deadline, after
-// one try at least, or when ctx ends.
-func (l *lockFile) acquire(ctx context.Context, deadline time.Time) error {
+// one try at least, or when ctx ends. Between tries it calls meanwhile.
+func (l *lockFile) acquire(ctx context.Context, deadline time.Time, meanwhile func() error) error {
 	l.stepBack(deadline)
 	for {
 		taken, err := l.lock.TryLock()
@@ -160,6 +160,9 @@ func (l *lockFile) acquire(ctx context.Context, deadline time.Time) error {
 			return err
 		}
 		sleep(ctx, lockPoll+rand.N(lockPoll))
+		if err := meanwhile(); err != nil {
+			return err
+		}
 	}
 }
 

@@ -113,8 +113,15 @@ func (l *Log) showTail() (err error) {
 		return err
 	}
 	known, _ := l.knownDurable(l.gen, t)
-	l.state.noteUnconfirmed(t.end.offset - known)
-	return l.gen.load(t.end.offset)
+	if err := l.gen.load(t.end.offset); err != nil {
+		return err
+	}
+	end := l.gen.end.offset
+	if l.gen.last.kind == kindClean {
+		end = l.gen.last.offset // without it nothing would be missing
+	}
+	l.state.noteUnconfirmed(end - known)
+	return nil
 }
 
 // generations returns the generations of the logs among names, rising.

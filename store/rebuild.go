@@ -138,7 +138,9 @@ func (l *Log) copyLive(ctx context.Context) (*compaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.copyRecords(ctx); err != nil {
+	err = c.copyRecords(ctx)
+	c.live = nil // as it holds what the table has replaced since
+	if err != nil {
 		if errors.Is(err, ErrCorrupt) && l.replacedSince(&c.old) {
 			err = errReplaced
 		}

@@ -203,20 +203,27 @@ func (l *Log) saveIfGrown(growth func(size int64) int64) error {
 	if err := l.catchUp(); err != nil {
 		return err
 	}
-	g, _ := l.freeze()
+	live, end := l.where()
 	h, size, err := l.snapshotOnDisk()
 	if err != nil {
 		return err
 	}
 	covered := int64(headerSize)
-	if h.fileID == g.header.fileID {
+	if h.fileID == live.fileID {
 		covered = h.covered.offset
-		l.state.setSnapshotDue(g.header.generation, covered+dueGrowth(size))
+		l.state.setSnapshotDue(live.generation, covered+dueGrowth(size))
 	}
-	if g.end.offset-covered < growth(size) {
+	if end-covered < growth(size) {
 		return nil
 	}
 	return l.saveSnapshot()
+}
+
+// where returns the header of the live log and where what is applied of it ends.
+func (l *Log) where() (header, int64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.gen.header, l.gen.end.offset
 }
 
 // snapshotOnDisk returns header and size of the snapshot, zero when there is no
