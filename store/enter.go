@@ -34,6 +34,9 @@ func (l *Log) enterWith(ctx context.Context, deadline time.Time, loaded *generat
 		}
 		err = errors.Join(err, l.letGo(), loaded.discard())
 		if err == nil {
+			err = cancelled(ctx)
+		}
+		if err == nil {
 			loaded, err = l.loadNewest()
 		}
 		if err != nil {

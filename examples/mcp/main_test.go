@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,18 +58,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// program is the built command.
-type program string
-
-func build(t *testing.T) program {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "mcp")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program(path)
-}
-
 // outcome is what one run left behind.
 type outcome struct {
 	replies map[string]string // texts of tool results, by id
@@ -83,7 +69,7 @@ type outcome struct {
 func (p program) run(t *testing.T, args []string, lines ...string) outcome {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), string(p), args...)
-	cmd.Env = append(os.Environ(), "CONVMEM_DIR=")
+	cmd.Env = environment()
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
@@ -100,21 +86,14 @@ func (p program) run(t *testing.T, args []string, lines ...string) outcome {
 	return o
 }
 
-// decode reads one line of output, which must be JSON-RPC.
+// decode is decodeLine for the goroutine of a test.
 func decode(t *testing.T, line string) (id, text string) {
 	t.Helper()
-	var r struct {
-		JSONRPC string
-		ID      any
-		Result  struct{ Content []struct{ Text string } }
+	id, text, err := decodeLine(line)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := json.Unmarshal([]byte(line), &r); err != nil || r.JSONRPC != "2.0" {
-		t.Fatalf("no JSON-RPC on standard output: %q: %v", line, err)
-	}
-	for _, c := range r.Result.Content {
-		text = c.Text
-	}
-	return fmt.Sprint(r.ID), text
+	return id, text
 }
 
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
@@ -136,7 +115,6 @@ func TestProgram(t *testing.T) {
 	})
 	t.Run("a restart", p.restart)
 	t.Run("small results", p.smallResults)
-	t.Run("two at once", p.twoAtOnce)
 	t.Run("a damaged store", p.damagedStore)
 	t.Run("signals", p.signals)
 	t.Run("a host that is gone", p.goneHost)
@@ -175,72 +153,32 @@ func (p program) smallResults(t *testing.T) {
 	}
 }
 
-// twoAtOnce starts a second server on a directory: each sees what the other wrote.
-func (p program) twoAtOnce(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	first, second := p.start(t, dir), p.start(t, dir)
-	for i, server := range []*process{first, second} {
-		if text := server.ask(tool(1, "write_message", remember)); !strings.Contains(text, `"OK"`) {
-			t.Fatalf("server %d: %s", i, text)
-		}
-	}
-	for i, server := range []*process{first, second} {
-		if text := server.ask(tool(2, "get_system_health", `{}`)); !strings.Contains(text, `"active_messages":2,`) {
-			t.Errorf("server %d: %s", i, text)
-		}
-	}
-	first.end(t)
-	second.end(t)
-}
-
-// process is a program that runs.
+// process is a server that a test alone talks to.
 type process struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	t *testing.T
+	*server
 }
 
 func (p program) start(t *testing.T, dir string) *process {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), string(p), "-dir", dir)
-	in, err := cmd.StdinPipe()
+	s, err := p.launch(t.Context(), dir)
+	if err == nil {
+		err = s.greet()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	r := &process{t, cmd, in, bufio.NewReader(out)}
-	r.ask(initialize)
-	return r
+	return &process{t, s}
 }
 
 // ask sends a call and returns the text of its result.
 func (r *process) ask(call string) string {
 	r.t.Helper()
-	if _, err := io.WriteString(r.in, call+"\n"); err != nil {
-		r.t.Fatal(err)
-	}
-	line, err := r.out.ReadString('\n')
+	text, err := r.exchange(call)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	_, text := decode(r.t, line)
 	return text
-}
-
-func (r *process) end(t *testing.T) {
-	t.Helper()
-	r.in.Close()
-	if err := r.cmd.Wait(); err != nil {
-		t.Error(err)
-	}
 }
 
 // contents reads every file under dir.
