@@ -100,6 +100,7 @@ var effects = map[string]faultfs.Effect{
 func TestEveryOperationFails(t *testing.T) {
 	for name, effect := range effects {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			points := 0
 			for n := 0; failAt(t, n, effect, false); n++ {
 				points++
@@ -135,7 +136,7 @@ func failAt(t *testing.T, n int, effect faultfs.Effect, always bool) bool {
 	}
 	fsys.Kill()
 	r := rand.New(rand.NewPCG(5, uint64(n)))
-	images(disk, 16, r, func(image *vfs.Mem) {
+	images(disk, sample(3, 16), r, func(image *vfs.Mem) {
 		if err := survives(image, s.allowed); err != nil {
 			t.Fatalf("operation %d (%s) failed during %s, then power cut: %v", n, failed(fsys), s.current, err)
 		}
@@ -160,7 +161,7 @@ func (s *script) afterFailure(t *testing.T, n int, disk *vfs.Mem, fsys *faultfs.
 		t.Fatalf("operation %d (%s) failed during %s: views show %v (%v), allowed is %v",
 			n, failed(fsys), s.current, found, err, s.allowedAfter(failure))
 	}
-	images(disk, 16, rand.New(rand.NewPCG(9, uint64(n))), func(image *vfs.Mem) {
+	images(disk, sample(3, 16), rand.New(rand.NewPCG(9, uint64(n))), func(image *vfs.Mem) {
 		if err := survives(image, s.allowedAfter(failure)); err != nil {
 			t.Fatalf("operation %d (%s) failed during %s (%v), then power cut: %v",
 				n, failed(fsys), s.current, failure, err)

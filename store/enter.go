@@ -104,6 +104,9 @@ func (l *Log) settle(loaded *generation) (bool, error) {
 		return false, err
 	}
 	if err := l.complete(g, len(logs) > 1); err != nil {
+		if errors.Is(err, errReplaced) {
+			err = nil
+		}
 		return false, err
 	}
 	if g != l.gen {
@@ -142,10 +145,14 @@ func (l *Log) pick(number uint64, loaded *generation) (*generation, error) {
 			continue
 		}
 		same, err := l.fs.SameFile(g.name, g.file)
-		if err == nil && !same {
-			err = g.foreign()
+		if same || err != nil {
+			return g, err
 		}
-		return g, err
+		// After a failed sync of the directory, names may go by themselves.
+		if now, err := l.newest(); err != nil || now != number {
+			return nil, err
+		}
+		return g, g.foreign()
 	}
 	return nil, nil
 }

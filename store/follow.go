@@ -8,6 +8,9 @@ import (
 // isBehind reports whether s names more than g holds. A slot of an older
 // generation, or of less, is one that was read while the newer was written.
 func (g *generation) isBehind(s slot) bool {
+	if g.guess != nil {
+		return s.counter != g.guess.counter
+	}
 	if s.generation != g.header.generation {
 		return s.generation > g.header.generation
 	}
@@ -24,15 +27,24 @@ func (l *Log) catchUp() error {
 	}
 	for {
 		s, valid, _, err := l.lock.peek()
-		if err != nil || !valid || !l.gen.isBehind(s) {
+		if err != nil {
 			return err
+		}
+		if l.gen.guess.isDoubted() {
+			return l.startAgain()
+		}
+		if !valid || !l.gen.isBehind(s) {
+			return nil
 		}
 		if err = l.follow(s); err == nil {
 			return nil
 		}
 		// A rebuild takes files away and empties them under those who read.
 		again, _, _, peekErr := l.lock.peek()
-		if peekErr != nil || again.generation <= s.generation {
+		if peekErr != nil {
+			return peekErr
+		}
+		if again.generation <= s.generation {
 			return l.state.noteDamage(err)
 		}
 	}
@@ -40,6 +52,9 @@ func (l *Log) catchUp() error {
 
 // follow brings gen to what the slot says. The caller holds following.
 func (l *Log) follow(s slot) error {
+	if l.gen.guess != nil {
+		return l.startAgain()
+	}
 	if s.generation == l.gen.header.generation {
 		return l.applyUpTo(s)
 	}
@@ -174,8 +189,12 @@ func (l *Log) loadNewest() (*generation, error) {
 			return g, nil
 		}
 		// Only the newest log is sure to stay and to keep its bytes.
-		if now, listErr := l.newest(); listErr != nil || now == newest {
-			return nil, errors.Join(err, listErr)
+		now, listErr := l.newest()
+		if listErr != nil {
+			return nil, listErr
+		}
+		if now == newest {
+			return nil, err
 		}
 	}
 }

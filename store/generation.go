@@ -68,6 +68,8 @@ type generation struct {
 	counts counts
 	// watermark is an offset known to be durable, whatever LOCK says.
 	watermark int64
+	// guess is set when a reader has applied more than LOCK vouches for.
+	guess *guess
 }
 
 // lastFrame is the frame that ends at generation.end, zero if there is none.

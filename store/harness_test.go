@@ -103,8 +103,9 @@ func update(l *Log, changes ...change) error {
 
 // held reads everything from disk and checks that the sink agrees.
 func held(l *Log) (contents, error) {
-	all := contents{}
+	var all contents
 	err := l.View(context.Background(), func(v *View) error {
+		all = contents{} // the function may run again
 		mirrored := v.Sink().(*mirror).held
 		for key, want := range mirrored {
 			got, err := v.Get(key)

@@ -21,20 +21,20 @@ type health struct {
 	unconfirmed error
 	// badSnapshot: the snapshot on disk cannot be used.
 	badSnapshot bool
-	// The next snapshot of the generation is due when its log ends at due.
-	generation uint64
-	due        int64
+	// The next snapshot of dueGeneration is due when its log ends at due.
+	dueGeneration uint64
+	due           int64
 	// cut: an unfinished write was cut off.
 	cut bool
 }
 
 // noteUnconfirmed remembers that bytes are shown that no writer has vouched for.
 func (h *health) noteUnconfirmed(bytes int64) {
-	if bytes <= 0 {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.unconfirmed = nil; bytes <= 0 {
+		return
+	}
 	h.unconfirmed = fmt.Errorf("the last %d bytes of the log are intact but may not survive a power cut; open the store for writing to settle it", bytes)
 }
 
@@ -54,7 +54,7 @@ func (h *health) snapshotIsBad() bool {
 func (h *health) setSnapshotDue(generation uint64, end int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.generation, h.due = generation, end
+	h.dueGeneration, h.due = generation, end
 }
 
 // snapshotDue returns where the log of a generation ends when its next snapshot
@@ -62,7 +62,7 @@ func (h *health) setSnapshotDue(generation uint64, end int64) {
 func (h *health) snapshotDue(generation uint64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.generation != generation {
+	if h.dueGeneration != generation {
 		return headerSize + snapshotGrowth
 	}
 	return h.due

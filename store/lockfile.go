@@ -144,6 +144,22 @@ func openLockFileToRead(fsys vfs.FS) (*lockFile, error) {
 	return &lockFile{fs: fsys, lock: lock, file: file}, nil
 }
 
+// tryShared keeps writers away if none is there. Where there is no LOCK there is
+// no writer.
+func (l *lockFile) tryShared() (bool, error) {
+	if l.lock == nil {
+		return true, nil
+	}
+	return l.lock.TryLock()
+}
+
+func (l *lockFile) releaseShared() error {
+	if l.lock == nil {
+		return nil
+	}
+	return l.lock.Unlock()
+}
+
 // acquire takes the lock. It gives up with a *BusyError at the deadline, after
 // one try at least, or when ctx ends. Between tries it calls meanwhile.
 func (l *lockFile) acquire(ctx context.Context, deadline time.Time, meanwhile func() error) error {

@@ -182,21 +182,32 @@ func (l *Log) look(fn func(*View) error, compare bool) (behind bool, err error) 
 // is set.
 func (v *View) Get(id ulid.ULID) ([]byte, error) {
 	payload, err := v.gen.get(id)
-	if errors.Is(err, ErrCorrupt) && v.log.replacedSince(v.gen) {
-		v.replaced = true
-		return nil, err
+	if errors.Is(err, ErrCorrupt) {
+		if err = v.log.whyUnreadable(v.gen, err); errors.Is(err, errReplaced) {
+			v.replaced = true
+		}
 	}
 	return payload, v.log.state.noteDamage(err)
 }
 
-// replacedSince reports whether LOCK names a newer generation than g, so that
-// bytes of g may be missing without being damaged.
-func (l *Log) replacedSince(g *generation) bool {
+// whyUnreadable tells why a part of g that was durable cannot be read, which
+// failed with err: errReplaced when another process has taken the log away, the
+// error of finding out, or else err.
+func (l *Log) whyUnreadable(g *generation, err error) error {
 	if l.options.Exclusive {
-		return false
+		return err
 	}
-	s, valid, _, err := l.lock.peek()
-	return err == nil && valid && s.generation > g.header.generation
+	if g.guess.doubt() {
+		return errReplaced
+	}
+	s, valid, _, peekErr := l.lock.peek()
+	switch {
+	case peekErr != nil:
+		return peekErr
+	case valid && s.generation > g.header.generation:
+		return errReplaced
+	}
+	return err
 }
 
 // acquire takes one of the channel locks, unless ctx ends first.

@@ -3,9 +3,7 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"example.com/convmem/store/vfs"
@@ -70,57 +68,6 @@ func (l *Log) open(ctx context.Context) error {
 		// The slot names this process to those who wait.
 		return l.lock.write(l.gen.slot())
 	}
-	return nil
-}
-
-// openToRead loads what LOCK says is durable. When nobody is writing it also
-// shows what a killed writer left, as far as the next writer would keep it; that
-// it is durable is not known, and health says so.
-func (l *Log) openToRead(context.Context) (err error) {
-	g, err := l.loadNewest()
-	if err != nil {
-		return err
-	}
-	if g == nil {
-		return fmt.Errorf("there is no log in the directory: %w", fs.ErrNotExist)
-	}
-	l.gen = g
-	if l.lock.file != nil {
-		taken, err := l.lock.lock.TryLock()
-		if err != nil || !taken {
-			return err
-		}
-		defer func() { err = errors.Join(err, l.lock.lock.Unlock()) }()
-	}
-	return l.showTail()
-}
-
-// showTail applies the whole groups behind what is known to be durable. Nobody
-// writes meanwhile.
-func (l *Log) showTail() (err error) {
-	if l.lock.current, l.lock.valid, _, err = l.lock.peek(); err != nil {
-		return err
-	}
-	size, err := l.gen.file.Size()
-	if err != nil {
-		return err
-	}
-	t, err := l.gen.findTail(size)
-	if err != nil {
-		return err
-	}
-	if err := l.checkLoss(l.gen, t); err != nil {
-		return err
-	}
-	known, _ := l.knownDurable(l.gen, t)
-	if err := l.gen.load(t.end.offset); err != nil {
-		return err
-	}
-	end := l.gen.end.offset
-	if l.gen.last.kind == kindClean {
-		end = l.gen.last.offset // without it nothing would be missing
-	}
-	l.state.noteUnconfirmed(end - known)
 	return nil
 }
 

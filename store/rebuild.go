@@ -141,8 +141,8 @@ func (l *Log) copyLive(ctx context.Context) (*compaction, error) {
 	err = c.copyRecords(ctx)
 	c.live = nil // as it holds what the table has replaced since
 	if err != nil {
-		if errors.Is(err, ErrCorrupt) && l.replacedSince(&c.old) {
-			err = errReplaced
+		if errors.Is(err, ErrCorrupt) {
+			err = l.whyUnreadable(&c.old, err)
 		}
 		return nil, errors.Join(err, c.discard())
 	}
@@ -183,13 +183,10 @@ func (l *Log) freeze() (generation, *frozenTable) {
 // when that has happened.
 func (l *Log) reopen(g *generation) (vfs.File, error) {
 	file, err := l.fs.OpenRead(g.name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && l.replacedSince(g) {
-			return nil, errReplaced
-		}
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.whyUnreadable(g, err)
 	}
-	return file, nil
+	return file, err
 }
 
 func (c *compaction) copyRecords(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -69,13 +70,11 @@ func (l *Log) repair(g *generation, size int64, otherGenerations bool) error {
 	if err := l.checkLoss(g, t); err != nil {
 		return err
 	}
-	if err := l.mend(g, t, otherGenerations); err != nil {
-		if l.gen == nil {
-			return err // an Open that fails leaves nobody behind who could write
-		}
-		return l.poison("repairing the log", err)
+	err = l.mend(g, t, otherGenerations)
+	if err == nil || errors.Is(err, errReplaced) || l.gen == nil {
+		return err // an Open that fails leaves nobody behind who could write
 	}
-	return nil
+	return l.poison("repairing the log", err)
 }
 
 func (l *Log) mend(g *generation, t tail, otherGenerations bool) error {
@@ -86,6 +85,11 @@ func (l *Log) mend(g *generation, t tail, otherGenerations bool) error {
 	if !sure || otherGenerations {
 		if err := l.syncDirAgain(); err != nil {
 			return err
+		}
+		// A name that an earlier sync failed to write may have gone before
+		// this one could; the logs that are there must not be removed then.
+		if same, err := l.fs.SameFile(g.name, g.file); err != nil || !same {
+			return cmp.Or(err, errReplaced)
 		}
 	}
 	// After a failed sync reads may show bytes that the disk lacks, and another
