@@ -268,3 +268,25 @@ func (f eagerFile) ReadAt(p []byte, offset int64) (int, error) {
 	}
 	return n, err
 }
+
+// Somebody removes LOCK by hand. Who has the old one finds the log changed by
+// those who have the new one, and leaves it alone until the store is opened again.
+func TestLockIsReplacedWhileOpen(t *testing.T) {
+	m := vfs.NewMem(0)
+	old := mustOpen(t, m)
+	must(t, update(old, put(1, "one")))
+	must(t, m.Remove(lockName))
+	other := mustOpen(t, m)
+	must(t, update(other, put(2, "two")))
+	if err := update(old, put(3, "three")); err == nil || !strings.Contains(err.Error(), lockName) {
+		t.Errorf("an update under the old LOCK: %v", err)
+	}
+	must(t, update(other, put(4, "four")))
+	must(t, old.Close())
+	must(t, other.Close())
+	found, err := contentsOf(m)
+	must(t, err)
+	if diff := cmp.Diff(contents{id(1): "one", id(2): "two", id(4): "four"}, found); diff != "" {
+		t.Error(diff)
+	}
+}

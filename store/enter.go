@@ -168,6 +168,9 @@ func (l *Log) complete(g *generation, otherGenerations bool) error {
 		return err
 	}
 	if !l.clean(g, size) || otherGenerations {
+		if err := l.lock.checkName(); err != nil {
+			return err
+		}
 		if err := l.repair(g, size, otherGenerations); err != nil {
 			return err
 		}

@@ -258,9 +258,6 @@ func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
 // read loads the slot that counts and clears the mark of those who waited. The
 // caller holds the lock.
 func (l *lockFile) read() error {
-	if err := l.checkName(); err != nil {
-		return err
-	}
 	s, valid, waiting, err := l.peek()
 	if err != nil {
 		return err
