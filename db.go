@@ -161,7 +161,8 @@ func (l *lockedReader) Read(p []byte) (int, error) {
 	return l.reader.Read(p)
 }
 
-// Close waits for calls that run and releases the directory. Every later call
+// Close waits for calls that run, but for Verify and Backup, which then fail, and
+// releases the directory. Every later call
 // fails with ErrClosed as its cause. Closing again does nothing. All that was
 // acknowledged is on stable storage whether Close fails or not.
 func (db *DB) Close() error { return fail("close", db.log.Close()) }

@@ -35,7 +35,8 @@ const (
 // holds message content.
 type Error struct {
 	// Op is the operation: "open", "write", "update", "read", "search",
-	// "delete", "rebuild", "health", "close" or "salvage".
+	// "delete", "rebuild", "health", "verify", "backup", "close" or
+	// "salvage".
 	Op   string
 	Code Code
 	// Field names the argument at fault, as the tool contract spells it

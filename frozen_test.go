@@ -71,7 +71,7 @@ func TestFrozenMessages(t *testing.T) {
 	w := newWorld(t, convmem.Options{FS: m})
 	want, err := os.ReadFile(filepath.Join(frozenMessages, "messages.golden"))
 	w.ok("golden", err)
-	if diff := cmp.Diff(string(want), w.everything()); diff != "" {
+	if diff := cmp.Diff(string(want), w.asText()); diff != "" {
 		t.Error(diff)
 	}
 	again, err := w.db.Write(ctx, keyed)
@@ -84,8 +84,8 @@ func TestFrozenMessages(t *testing.T) {
 	}
 }
 
-// everything is all messages as text.
-func (w *world) everything() string {
+// asText is all messages as text.
+func (w *world) asText() string {
 	var all []convmem.Message
 	for _, session := range []string{"s", "会話"} {
 		all = append(all, w.history(convmem.HistoryRequest{SessionID: session}).Messages...)
@@ -105,5 +105,5 @@ func freezeFiles(w *world, m *vfs.Mem) {
 		w.ok("write", os.WriteFile(filepath.Join(frozenMessages, name), b, 0o644))
 	}
 	w.open()
-	w.ok("golden", os.WriteFile(filepath.Join(frozenMessages, "messages.golden"), []byte(w.everything()), 0o644))
+	w.ok("golden", os.WriteFile(filepath.Join(frozenMessages, "messages.golden"), []byte(w.asText()), 0o644))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -288,5 +289,56 @@ func TestLockIsReplacedWhileOpen(t *testing.T) {
 	must(t, err)
 	if diff := cmp.Diff(contents{id(1): "one", id(2): "two", id(4): "four"}, found); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A reader that found no LOCK shows what the log vouches for and what follows, says
+// that this may not last, and follows the writers that come.
+func TestReadOnlyWithoutLock(t *testing.T) {
+	d, states, _ := written(t, killed)
+	m := d.restore(t, lockName)
+	o := testOptions()
+	o.ReadOnly = true
+	reader, err := Open(context.Background(), m, o)
+	must(t, err)
+	t.Cleanup(func() { reader.Close() })
+	shows := func(want contents) {
+		t.Helper()
+		found, err := held(reader)
+		must(t, err)
+		if diff := cmp.Diff(want, found); diff != "" {
+			t.Error(diff)
+		}
+	}
+	shows(states[20])
+	if err := reader.Stats().LastError; err == nil || !strings.Contains(err.Error(), "intact") {
+		t.Errorf("a tail that nobody vouches for: %v", err)
+	}
+	if names := m.Names(); len(names) != 1 {
+		t.Errorf("a reader made files: %v", names)
+	}
+	writer := mustOpen(t, m)
+	extra := put(30, "written later")
+	must(t, update(writer, extra))
+	want := states[20].with(extra)
+	shows(want)
+	if err := reader.Stats().LastError; err != nil {
+		t.Errorf("a writer has settled it: %v", err)
+	}
+	_, err = writer.Rebuild(context.Background())
+	must(t, err)
+	shows(want)
+}
+
+// An empty directory has nothing to read, and stays empty.
+func TestReadOnlyWithoutAStore(t *testing.T) {
+	m := vfs.NewMem(0)
+	o := testOptions()
+	o.ReadOnly = true
+	if _, err := Open(context.Background(), m, o); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if names := m.Names(); len(names) > 0 {
+		t.Errorf("files were made: %v", names)
 	}
 }

@@ -238,11 +238,8 @@ func (l *lockFile) busy(ctx context.Context) error {
 // the time of the last who waited. It needs no lock: a slot that is being
 // written does not check, and the other one was true a moment ago.
 func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
-	if l.file == nil {
-		return slot{}, false, 0, nil
-	}
 	var b [waitingAt + 8 - slotA]byte
-	n, err := l.file.ReadAt(b[:], slotA)
+	n, err := l.readAt(b[:], slotA)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return slot{}, false, 0, err
 	}
@@ -253,6 +250,23 @@ func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
 		}
 	}
 	return s, valid, int64(binary.LittleEndian.Uint64(b[waitingAt-slotA:])), nil
+}
+
+// readAt reads LOCK, by name where there was none when the store was opened to be
+// read: somebody may have made it since.
+func (l *lockFile) readAt(b []byte, at int64) (n int, err error) {
+	if l.file != nil {
+		return l.file.ReadAt(b, at)
+	}
+	file, err := l.fs.OpenRead(lockName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, io.EOF
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err = file.ReadAt(b, at)
+	return n, errors.Join(err, file.Close())
 }
 
 // read loads the slot that counts and clears the mark of those who waited. The
