@@ -67,6 +67,7 @@ func (l *Log) leave() {
 	if l.options.Exclusive {
 		return
 	}
+	l.settled = l.lock.current.counter
 	_ = l.letGo() // what was done stands, and poison keeps the next call away
 }
 
@@ -86,6 +87,10 @@ func (l *Log) settle(loaded *generation) (bool, error) {
 	defer l.following.Unlock()
 	if err := l.lock.read(); err != nil {
 		return false, err
+	}
+	if loaded == nil && l.undisturbed() {
+		err := l.complete(l.gen, false)
+		return err == nil, err
 	}
 	names, err := l.fs.List()
 	if err != nil {
@@ -113,6 +118,14 @@ func (l *Log) settle(loaded *generation) (bool, error) {
 		l.swap(g)
 	}
 	return true, nil
+}
+
+// undisturbed reports whether nobody else has held LOCK since this process let go
+// of it. Whoever makes or removes a log says so in a slot first, so the directory
+// is as it was then; bytes behind the durable end need no slot.
+func (l *Log) undisturbed() bool {
+	s := l.lock.current
+	return l.gen != nil && l.lock.valid && !s.dirty && s.counter == l.settled && s.names(l.gen.header)
 }
 
 // checkNames compares the logs in the directory with what LOCK and this process

@@ -111,7 +111,11 @@ type Log struct {
 	gen    *generation
 	closed bool
 
-	wrote bool // something since Open; guarded by writing
+	// Guarded by writing: whether this process wrote since Open, and the
+	// counter of LOCK's slot when it last let go.
+	wrote   bool
+	settled uint64
+
 	state health
 }
 

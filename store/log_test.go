@@ -85,24 +85,32 @@ func TestFailedUpdateWritesNothing(t *testing.T) {
 }
 
 // One write and one sync of the log per commit, and one write of LOCK; the rest
-// only looks whether another process was there.
+// only looks whether another process was there, and closer if one was.
 func TestCostOfACommit(t *testing.T) {
 	log := logName(1)
-	writes := []string{"write " + log, "syncdata " + log, "write " + lockName}
-	shared := slices.Concat(
-		[]string{"read LOCK", "trylock LOCK", "read LOCK", "list ", "samefile " + log, "size " + log},
-		writes, []string{"unlock LOCK"})
+	writes := []string{"write " + log, "syncdata " + log, "write LOCK"}
+	look := []string{"read LOCK", "trylock LOCK", "read LOCK"}
+	catchUp := []string{"read LOCK", "read " + log, "trylock LOCK", "read LOCK", "list ", "samefile " + log}
 	for _, tt := range []struct {
 		name      string
 		exclusive bool
+		disturbed bool
 		want      []string
-	}{{"shared", false, shared}, {"exclusive", true, writes}} {
+	}{
+		{"alone", false, false, slices.Concat(look, []string{"size " + log}, writes, []string{"unlock LOCK"})},
+		{"after another", false, true, slices.Concat(catchUp, []string{"size " + log}, writes, []string{"unlock LOCK"})},
+		{"exclusive", true, false, writes},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			fsys := faultfs.New(vfs.NewMem(0))
+			m := vfs.NewMem(0)
+			fsys := faultfs.New(m)
 			o := testOptions()
 			o.Exclusive = tt.exclusive
 			l, err := Open(context.Background(), fsys, o)
 			must(t, err)
+			if tt.disturbed {
+				must(t, update(mustOpen(t, m), put(9, "another's")))
+			}
 			before := len(fsys.Ops())
 			must(t, update(l, put(1, "one"), put(2, "two")))
 			var got []string
