@@ -206,20 +206,29 @@ func (g *generation) get(id ulid.ULID) ([]byte, error) {
 		return nil, ErrNotFound
 	}
 	f, err := g.readRecord(id, at)
-	return f.payload, err
+	if err != nil {
+		return nil, err
+	}
+	return f.payload, nil
 }
 
 // readRecord reads and checks the frame that holds the live record id.
 func (g *generation) readRecord(id ulid.ULID, at location) (frame, error) {
 	f, err := readFrameAt(g.file, g.salt, at.offset, at.size)
+	return f, g.checkRecord(f, err, id, at)
+}
+
+// checkRecord returns why what was read at a place, or err, is not the live
+// record id that should stand there.
+func (g *generation) checkRecord(f frame, err error, id ulid.ULID, at location) error {
 	if err == nil && (f.id != id || f.kind != kindPut) {
 		err = &badFrame{offset: at.offset, reason: "another record stands here"}
 	}
 	var bad *badFrame
 	if errors.As(err, &bad) {
-		return frame{}, &CorruptError{File: g.name, Offset: at.offset, ID: id, Reason: bad.reason}
+		return &CorruptError{File: g.name, Offset: at.offset, ID: id, Reason: bad.reason}
 	}
-	return f, err
+	return err
 }
 
 // lastSeq is the greatest sequence number ever used.

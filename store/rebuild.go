@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 
 	"example.com/convmem/store/vfs"
+	"github.com/oklog/ulid/v2"
 )
 
 // RebuildStats says what a rebuild did.
@@ -126,6 +128,7 @@ type compaction struct {
 	tmp     *temporary
 	gen     *generation
 	pending []byte // encoded frames not yet written, ending at gen.end
+	group   [1]located
 }
 
 // discard gives the copy up.
@@ -165,6 +168,7 @@ func (l *Log) beginCopy() (*compaction, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	gen := newGeneration(logName(h.generation), tmp.file, h, l.options.NewSink())
+	gen.table = newTableFor(live.len())
 	return &compaction{old: old, live: live, tmp: tmp, gen: gen}, nil
 }
 
@@ -190,11 +194,9 @@ func (l *Log) reopen(g *generation) (vfs.File, error) {
 }
 
 func (c *compaction) copyRecords(ctx context.Context) error {
+	in := window{file: c.old.file, end: c.old.end.offset}
 	for id, at := range c.live.inLogOrder() {
-		if err := cancelled(ctx); err != nil {
-			return err
-		}
-		f, err := c.old.readRecord(id, at)
+		f, err := c.read(ctx, &in, id, at)
 		if err != nil {
 			return err
 		}
@@ -206,13 +208,26 @@ func (c *compaction) copyRecords(ctx context.Context) error {
 	return c.seal(c.gen.header.start())
 }
 
+// read returns the live record id of the old log, valid until the next call.
+func (c *compaction) read(ctx context.Context, in *window, id ulid.ULID, at location) (f frame, err error) {
+	whole, err := in.at(ctx, at.offset, at.size)
+	switch {
+	case errors.Is(err, io.EOF):
+		err = &badFrame{offset: at.offset, reason: "the frame is cut off"}
+	case err == nil:
+		f, err = parseFrame(whole, c.old.salt, at.offset)
+	}
+	return f, c.old.checkRecord(f, err, id, at)
+}
+
 // add encodes a frame of the old log for the new one and applies it.
 func (c *compaction) add(f frame) error {
 	f.synced = headerSize
 	var here located
 	var end position
 	c.pending, here, end = appendLocated(c.pending, f, c.gen.salt, c.gen.end)
-	if err := c.gen.apply([]located{here}, end); err != nil {
+	c.group[0] = here
+	if err := c.gen.apply(c.group[:], end); err != nil {
 		return err
 	}
 	if len(c.pending) >= rebuildChunk {

@@ -68,6 +68,7 @@ func soundOf(t testing.TB, m *vfs.Mem, name string) sound {
 		if err != nil {
 			t.Fatal(err)
 		}
+		f.payload = bytes.Clone(f.payload)
 		s.frames = append(s.frames, f)
 	}
 	return s

@@ -39,6 +39,10 @@ type scanner struct {
 	end  int64
 	// watermark is the greatest synced offset read so far.
 	watermark int64
+
+	// What group and next return stands here until the next call.
+	frames []located
+	bytes  []byte
 }
 
 func newScanner(f vfs.File, salt uint32, from position, end int64) *scanner {
@@ -52,21 +56,21 @@ func bufferedReader(f vfs.File, from, end int64) *bufio.Reader {
 	return bufio.NewReaderSize(io.NewSectionReader(f, from, end-from), int(min(readAhead, end-from)))
 }
 
-// group returns the frames of the next atomic group. At the end it returns
-// io.EOF, for bytes that are not a whole group a *badFrame at the group's
+// group returns the frames of the next atomic group. They are valid until the
+// next call. At the end it returns io.EOF, for bytes that are not a whole group a *badFrame at the group's
 // start, and for a failed read the cause. Only a whole group moves at.
 func (s *scanner) group() ([]located, error) {
 	start := s.at
-	var frames []located
+	s.frames, s.bytes = s.frames[:0], s.bytes[:0]
 	for {
-		f, err := s.next()
+		f, err := s.frame()
 		if err != nil {
 			s.at = start
-			return nil, groupError(err, start.offset, len(frames))
+			return nil, groupError(err, start.offset, len(s.frames))
 		}
-		frames = append(frames, f)
+		s.frames = append(s.frames, f)
 		if !f.more {
-			return frames, nil
+			return s.frames, nil
 		}
 	}
 }
@@ -82,8 +86,13 @@ func groupError(err error, start int64, frames int) error {
 	return err
 }
 
-// next returns the next frame and moves at behind it.
+// next returns the next frame, valid until the next call, and moves at behind it.
 func (s *scanner) next() (located, error) {
+	s.bytes = s.bytes[:0]
+	return s.frame()
+}
+
+func (s *scanner) frame() (located, error) {
 	if s.at.offset == s.end {
 		return located{}, io.EOF
 	}
@@ -121,9 +130,20 @@ func (s *scanner) read() ([]byte, error) {
 	if frameSize(payload) > left {
 		return nil, s.bad("a frame is cut off")
 	}
-	whole := make([]byte, frameSize(payload))
+	whole := s.room(int(frameSize(payload)))
 	_, err = io.ReadFull(s.in, whole)
 	return whole, s.readError(err)
+}
+
+// room returns n bytes beside those of the frames before. When there is no room
+// left beside them, those stay where they are.
+func (s *scanner) room(n int) []byte {
+	if cap(s.bytes)-len(s.bytes) < n {
+		s.bytes = make([]byte, 0, max(n, 2*cap(s.bytes)))
+	}
+	at := len(s.bytes)
+	s.bytes = s.bytes[:at+n]
+	return s.bytes[at:][:n:n]
 }
 
 // readError tells an end of file inside the scanned range from the end of the
@@ -191,8 +211,14 @@ func readFrameAt(f vfs.File, salt uint32, offset, size int64) (frame, error) {
 	default:
 		return frame{}, err
 	}
+	return parseFrame(whole, salt, offset)
+}
+
+// parseFrame checks and decodes whole, the bytes of one frame that stands at
+// offset.
+func parseFrame(whole []byte, salt uint32, offset int64) (frame, error) {
 	payload, ok := checkFrameHeader(whole, salt)
-	if !ok || frameSize(payload) != size {
+	if !ok || frameSize(payload) != int64(len(whole)) {
 		return frame{}, &badFrame{offset: offset, reason: "the frame header does not match its checksum"}
 	}
 	got, ok := decodeFrame(whole, salt)

@@ -83,7 +83,11 @@ func (l location) possible() bool {
 		l.size >= frameSize(0) && l.size <= frameSize(MaxPayload) && l.size%frameAlign == 0
 }
 
-func newTable() *table { return &table{index: newTableIndex()} }
+func newTable() *table { return newTableFor(0) }
+
+// newTableFor makes a table that will hold about so many records soon, and need
+// not grow on the way.
+func newTableFor(records int) *table { return &table{index: newTableIndex(records)} }
 
 func (t *table) len() int { return t.records }
 
@@ -107,13 +111,18 @@ func (t *table) put(id ulid.ULID, at location) (old location, existed bool) {
 		e.set(at)
 		return old, true
 	}
-	ref := t.allocate()
+	t.link(bucket, slot, hash, t.add(id, at))
+	return location{}, false
+}
+
+// add makes an entry that is not in the index yet.
+func (t *table) add(id ulid.ULID, at location) (ref uint32) {
+	ref = t.allocate()
 	e := t.writable(ref)
 	e.id = id
 	e.set(at)
-	t.link(hash, ref)
 	t.records++
-	return location{}, false
+	return ref
 }
 
 // remove forgets the record id and returns where it stood.

@@ -36,15 +36,29 @@ const (
 	bucketFull = bucketSlots * 7 / 8
 )
 
-func newTableIndex() tableIndex {
-	return tableIndex{seed: maphash.MakeSeed(), directory: []*bucket{{}}, buckets: 1}
+// newTableIndex makes an index with so many buckets that the given number of
+// records fills five eighths of them at most.
+func newTableIndex(records int) tableIndex {
+	x := tableIndex{seed: maphash.MakeSeed()}
+	for records > bucketFull*5/8<<x.depth {
+		x.depth++
+	}
+	x.buckets = 1 << x.depth
+	x.directory = make([]*bucket, x.buckets)
+	for i := range x.directory {
+		x.directory[i] = &bucket{depth: x.depth}
+	}
+	return x
 }
 
 // hash is split three ways: the first bits choose the bucket, bits 8 to 39 the
 // place in it, the last eight are the tag.
 func (x *tableIndex) hash(id ulid.ULID) uint64 { return maphash.Bytes(x.seed, id[:]) }
 
-func (x *tableIndex) bucket(hash uint64) *bucket { return x.directory[hash>>(64-x.depth)] }
+func (x *tableIndex) bucket(hash uint64) *bucket { return x.directory[x.number(hash)] }
+
+// number returns the place of a hash's bucket in the directory.
+func (x *tableIndex) number(hash uint64) uint64 { return hash >> (64 - x.depth) }
 
 func homeSlot(hash uint64) int { return int(uint64(uint32(hash>>8)) * bucketSlots >> 32) }
 
@@ -78,8 +92,13 @@ func (t *table) find(hash uint64, id ulid.ULID) (*bucket, int) {
 	return b, slot
 }
 
-// link adds a reference to an entry whose id is not in the index.
-func (t *table) link(hash uint64, ref uint32) {
+// link adds a reference to an entry whose id is not in the index, and for which
+// find returned the bucket and the slot.
+func (t *table) link(b *bucket, slot int, hash uint64, ref uint32) {
+	if b.used < bucketFull {
+		b.set(slot, hash, ref)
+		return
+	}
 	// The loop ends: more ids than a bucket holds, alike in all 64 bits of a
 	// seeded hash, do not occur.
 	for t.index.bucket(hash).used == bucketFull {
@@ -93,6 +112,10 @@ func (b *bucket) insert(hash uint64, ref uint32) {
 	for b.refs[slot] != 0 {
 		slot = nextSlot(slot)
 	}
+	b.set(slot, hash, ref)
+}
+
+func (b *bucket) set(slot int, hash uint64, ref uint32) {
 	b.refs[slot], b.tags[slot] = ref, tagOf(hash)
 	b.used++
 }

@@ -95,9 +95,10 @@ func (r *tableReader) table() (*table, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := t.put(id, at); twice {
-			return nil, badSnapshot("a record is in the table twice")
-		}
+		t.add(id, at)
+	}
+	if t.buildIndex() {
+		return nil, badSnapshot("a record is in the table twice")
 	}
 	switch _, err := r.in.ReadByte(); {
 	case err == nil:
