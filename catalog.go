@@ -188,18 +188,6 @@ func (r *record) doc() index.Doc {
 	return d
 }
 
-// Inherit takes over from the catalog before a rebuild what the compacted log no
-// longer tells and cursors made earlier need: deletions, and how far the log was.
-// The log calls it when both catalogs are at their final state, before the first
-// view of this one.
-func (c *catalog) Inherit(old store.Sink) {
-	previous := old.(*catalog) // both come from the same Options.NewSink
-	c.sequence = max(c.sequence, previous.sequence)
-	for namespace, s := range previous.spaces {
-		c.grow(namespace).index.InheritDeletions(s.index)
-	}
-}
-
 // Estimates of what one entry takes in a map of the catalog, with the free slots
 // that a map keeps.
 const (

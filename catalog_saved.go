@@ -11,8 +11,8 @@ import (
 	"example.com/convmem/store"
 )
 
-// The section of a snapshot that keeps what cursors need and live messages do
-// not tell. All numbers are uvarints:
+// What cursors need and live messages do not tell is kept in a section of the
+// snapshot and carried over rebuilds. All numbers are uvarints:
 //
 //	sequence, then for each namespace {name length, name, past length, past}
 const (
@@ -22,11 +22,7 @@ const (
 
 // Save implements [store.Saver].
 func (c *catalog) Save() []store.Section {
-	b := binary.AppendUvarint(nil, c.sequence)
-	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
-		b = appendBytes(b, []byte(name))
-		b = appendBytes(b, c.spaces[name].index.AppendPast(nil))
-	}
+	b := c.past()
 	return []store.Section{{
 		Name: historySection, Version: historySectionVersion,
 		Write: func(w io.Writer) error {
@@ -34,6 +30,25 @@ func (c *catalog) Save() []store.Section {
 			return err
 		},
 	}}
+}
+
+// Carry implements [store.Carrier].
+func (c *catalog) Carry() []byte {
+	for _, s := range c.spaces {
+		if s.index.HasPast() {
+			return c.past()
+		}
+	}
+	return nil
+}
+
+func (c *catalog) past() []byte {
+	b := binary.AppendUvarint(nil, c.sequence)
+	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
+		b = appendBytes(b, []byte(name))
+		b = appendBytes(b, c.spaces[name].index.AppendPast(nil))
+	}
+	return b
 }
 
 func appendBytes(b, value []byte) []byte {
@@ -51,25 +66,26 @@ func (c *catalog) Restore(find func(name string) (store.SavedSection, bool)) (co
 	if _, err := io.ReadFull(section.Data, b); err != nil {
 		return false, err
 	}
-	return false, c.restorePast(b)
+	return false, c.Receive(b)
 }
 
-var errSection = errors.New("the section of the snapshot cannot be decoded")
+var errPast = errors.New("what earlier moments left to remember cannot be decoded")
 
-func (c *catalog) restorePast(b []byte) error {
+// Receive implements [store.Carrier].
+func (c *catalog) Receive(b []byte) error {
 	sequence, n := binary.Uvarint(b)
 	if n <= 0 {
-		return errSection
+		return errPast
 	}
-	c.sequence, b = sequence, b[n:]
+	c.sequence, b = max(c.sequence, sequence), b[n:]
 	for len(b) > 0 {
 		name, rest, ok := splitBytes(b)
 		past, rest, ok2 := splitBytes(rest)
 		if !ok || !ok2 {
-			return errSection
+			return errPast
 		}
 		if err := c.grow(string(name)).index.RestorePast(past); err != nil {
-			return fmt.Errorf("%w: %w", errSection, err)
+			return fmt.Errorf("%w: %w", errPast, err)
 		}
 		b = rest
 	}

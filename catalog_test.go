@@ -134,7 +134,9 @@ func TestCatalogAfterARebuild(t *testing.T) {
 
 	rebuilt := newCatalog()
 	apply(t, rebuilt, put(1, 1, session("a")), put(2, 2, session("b")))
-	rebuilt.Inherit(old)
+	if err := rebuilt.Receive(old.past()); err != nil {
+		t.Fatal(err)
+	}
 	if rebuilt.sequence != old.sequence {
 		t.Errorf("sequence %d after %d", rebuilt.sequence, old.sequence)
 	}

@@ -70,7 +70,9 @@ func TestCatalogCheckAfterCompaction(t *testing.T) {
 	if err := sink.Check(compacted); err != nil {
 		t.Error(err)
 	}
-	compacted.Inherit(lived)
+	if err := compacted.Receive(lived.past()); err != nil {
+		t.Fatal(err)
+	}
 	if err := compacted.Check(lived); err != nil {
 		t.Error(err)
 	}

@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"maps"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -113,35 +112,4 @@ func (p *past) lastDeath(session string) uint64 {
 		}
 	}
 	return last
-}
-
-// InheritDeletions takes over from old, the index that this one replaces after
-// a rebuild, what [Index.Sessions] needs to go on with cursors made before it.
-// It may be called while this index is still empty or when it is filled
-// already. old is only read.
-func (ix *Index) InheritDeletions(old *Index) {
-	p, q := &ix.past, &old.past
-	// A compacted log may show the last update of a message as its import.
-	maps.Copy(p.imported, q.imported)
-	p.recentCount += inherit(p.recent, q.recent)
-	inherit(p.older, q.older)
-	for name, s := range ix.sessions {
-		if died := p.lastDeath(name); died > s.changed {
-			ix.unlist(s)
-			ix.list(s, died)
-		}
-	}
-}
-
-// inherit copies graves and counts those that were new.
-func inherit(to, from graves) int {
-	n := 0
-	for session, list := range from {
-		for t := range list.forward(position{}) {
-			if to.add(session, t) {
-				n++
-			}
-		}
-	}
-	return n
 }

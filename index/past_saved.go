@@ -44,19 +44,33 @@ func (g graves) append(b []byte) []byte {
 	return b
 }
 
-// RestorePast takes over what AppendPast of another index gave, and nothing
-// else. The index must be new. After an error it must not be used.
+// HasPast reports whether AppendPast has anything to tell.
+func (ix *Index) HasPast() bool {
+	return len(ix.past.imported)+len(ix.past.recent)+len(ix.past.older) > 0
+}
+
+// RestorePast takes over what AppendPast of another index gave, one that this
+// index replaces or goes on from. It may be called while this index is still
+// empty or when it is filled already, and more than once. After an error the
+// index must not be used.
 func (ix *Index) RestorePast(b []byte) error {
 	in := pastReader{rest: b}
 	p := &ix.past
 	for n := in.number(); n > 0 && !in.failed; n-- {
+		// A compacted log may show the last update of a message as its import.
 		id := in.id()
 		p.imported[id] = in.number()
 	}
-	p.recentCount = in.graves(p.recent)
+	p.recentCount += in.graves(p.recent)
 	in.graves(p.older)
 	if in.failed || len(in.rest) > 0 {
 		return errors.New("the past of the index cannot be decoded")
+	}
+	for name, s := range ix.sessions {
+		if died := p.lastDeath(name); died > s.changed {
+			ix.unlist(s)
+			ix.list(s, died)
+		}
 	}
 	return nil
 }
@@ -92,7 +106,7 @@ func (r *pastReader) id() (id ulid.ULID) {
 	return id
 }
 
-// graves fills g and counts its tombstones.
+// graves adds tombstones to g and counts those that were new.
 func (r *pastReader) graves(g graves) (count int) {
 	for sessions := r.number(); sessions > 0 && !r.failed; sessions-- {
 		name := string(r.bytes(r.number()))

@@ -57,5 +57,5 @@ func readEverything(t *testing.T, ix *Index) {
 	if sessions == 0 || ix.Len() != 200 || ix.Statistics().Messages != 200 || ix.Memory().Search == 0 {
 		t.Errorf("%d sessions, %d messages", sessions, ix.Len())
 	}
-	New().InheritDeletions(ix)
+	inherit(New(), ix)
 }

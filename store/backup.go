@@ -94,13 +94,13 @@ func (l *Log) copyTo(ctx context.Context, target *Log) (*compaction, error) {
 
 // copyOnce makes a synced copy under a temporary name and reads it back.
 func (l *Log) copyOnce(ctx context.Context, target *Log) (*compaction, error) {
-	old, live := l.freeze()
+	old, live, carry := l.freeze()
 	file, err := l.fs.OpenRead(old.name)
 	if err != nil {
 		return nil, l.unlessReplaced(&old, err)
 	}
 	old.file = file
-	c, err := target.beginBackup(old, live)
+	c, err := target.beginBackup(old, live, carry)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -124,7 +124,7 @@ func (l *Log) unlessReplaced(g *generation, err error) error {
 
 // beginBackup begins a copy in the directory of l, which is no open Log but the
 // place where one will be.
-func (l *Log) beginBackup(old generation, live *frozenTable) (*compaction, error) {
+func (l *Log) beginBackup(old generation, live *frozenTable, carry []byte) (*compaction, error) {
 	h, err := l.newHeader(old.header.generation)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,8 @@ func (l *Log) beginBackup(old generation, live *frozenTable) (*compaction, error
 	if err != nil {
 		return nil, err
 	}
-	return &compaction{old: old, live: live, tmp: tmp, gen: newGeneration(logName(h.generation), tmp.file, h, noSink{})}, nil
+	gen := newGeneration(logName(h.generation), tmp.file, h, noSink{})
+	return &compaction{old: old, live: live, carry: carry, tmp: tmp, gen: gen}, nil
 }
 
 // noSink is for copies that nobody will look at.

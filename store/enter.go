@@ -67,7 +67,12 @@ func (l *Log) leave() {
 	if l.options.Exclusive {
 		return
 	}
+	// What this goroutine read of gen without a lock is over before another one
+	// changes gen. LOCK sees to that, but the memory model of the language knows
+	// nothing of files.
+	l.following.Lock()
 	l.settled = l.lock.current.counter
+	l.following.Unlock()
 	_ = l.letGo() // what was done stands, and poison keeps the next call away
 }
 

@@ -228,8 +228,5 @@ func (l *Log) exchange(next *generation) (old *generation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old, l.gen = l.gen, next
-	if heir, ok := next.sink.(Inheritor); ok && old != nil {
-		heir.Inherit(old.sink)
-	}
 	return old
 }

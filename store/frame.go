@@ -14,6 +14,7 @@ const (
 	kindPut    kind = 1 // the payload is the record's whole new state
 	kindDelete kind = 2 // the record is gone
 	kindClean  kind = 3 // nothing; written by Close so that its watermark covers the last batch
+	kindCarry  kind = 4 // nothing; the payload is what the sink carries over a rebuild
 )
 
 // flagMore marks a frame whose atomic group goes on in the next frame.
@@ -37,7 +38,8 @@ const (
 //	16  kind         u8
 //	17  flags        u8
 //	18  zero         2 bytes
-//	20  seq          u64, greater than that of the frame before
+//	20  seq          u64, greater than that of the frame before; that of a carry
+//	                 is the same
 //	28  synced       u64, offset known to be durable when the frame was built
 //	36  id           16 bytes
 //	52  payload, then zeros up to a multiple of 8

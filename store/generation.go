@@ -21,12 +21,17 @@ type Sink interface {
 	Apply(Record) error
 }
 
-// Inheritor is a Sink that takes over state which only the process remembers
-// when a rebuild replaces the sink before it.
-type Inheritor interface {
-	// Inherit is called once, after all records were applied and before the
-	// first view of the new sink.
-	Inherit(old Sink)
+// Carrier is a Sink that remembers more than the live records tell and carries it
+// over rebuilds, in the log.
+type Carrier interface {
+	Sink
+	// Carry returns what is to be carried, nil for nothing, at most MaxPayload
+	// bytes. It is called while no Apply runs, and everybody waits for it.
+	Carry() []byte
+	// Receive takes over what Carry of an earlier sink returned, which is
+	// valid until it returns. It is called before Apply, and may be called
+	// after [Saver.Restore] with what that has taken over already.
+	Receive([]byte) error
 }
 
 // Record is one change of the log.
@@ -48,7 +53,8 @@ type counts struct {
 	records   int64 // puts and deletes
 	deletes   int64
 	updates   int64 // puts of a record that was live
-	liveBytes int64
+	liveBytes int64 // of frames of live records
+	carried   int64 // bytes of carry frames
 }
 
 // generation is one log file and everything derived from it. Its bytes below
@@ -156,6 +162,9 @@ func (g *generation) applyFrame(f located) error {
 	case kindPut, kindDelete:
 	case kindClean:
 		return nil
+	case kindCarry:
+		g.counts.carried += f.size
+		return g.receive(f.payload)
 	default:
 		return fmt.Errorf("a frame of kind %d, which this version does not know: %w", f.kind, errInvariant)
 	}
@@ -166,6 +175,15 @@ func (g *generation) applyFrame(f located) error {
 		g.lastID = f.id
 	}
 	return g.sink.Apply(Record{ID: f.id, Seq: f.seq, Deleted: f.kind == kindDelete, Payload: f.record()})
+}
+
+// receive hands what an earlier sink has carried over to this one.
+func (g *generation) receive(payload []byte) error {
+	carrier, ok := g.sink.(Carrier)
+	if !ok {
+		return nil
+	}
+	return carrier.Receive(payload)
 }
 
 // count takes a put or delete over into table and counts.
@@ -235,7 +253,9 @@ func (g *generation) checkRecord(f frame, err error, id ulid.ULID, at location) 
 func (g *generation) lastSeq() uint64 { return max(g.header.lastSeq, g.end.seq) }
 
 // deadBytes is what a rebuild would free.
-func (g *generation) deadBytes() int64 { return g.end.offset - headerSize - g.counts.liveBytes }
+func (g *generation) deadBytes() int64 {
+	return g.end.offset - headerSize - g.counts.liveBytes - g.counts.carried
+}
 
 // slot says what is durable in this generation.
 func (g *generation) slot() slot {

@@ -420,26 +420,83 @@ func TestRebuildWhileWriting(t *testing.T) {
 	}
 }
 
-// heir is a mirror that takes something over.
-type heir struct {
+// remembering is a mirror that knows what was deleted, which no live record tells.
+type remembering struct {
 	mirror
-	inherited Sink
+	deleted string
 }
 
-func (h *heir) Inherit(old Sink) { h.inherited = old }
+func (r *remembering) Apply(record Record) error {
+	if record.Deleted {
+		r.deleted += fmt.Sprint(record.ID[15], ".")
+	}
+	return r.mirror.Apply(record)
+}
 
-func TestRebuildInherits(t *testing.T) {
+func (r *remembering) Check(fresh Sink) error {
+	if other := fresh.(*remembering); other.deleted != r.deleted {
+		return fmt.Errorf("one knows of %q, the other of %q", r.deleted, other.deleted)
+	}
+	return nil
+}
+
+func (r *remembering) Carry() []byte { return []byte(r.deleted) }
+
+func (r *remembering) Receive(b []byte) error {
+	if len(r.held) > 0 {
+		return errors.New("received after records")
+	}
+	r.deleted = string(b)
+	return nil
+}
+
+// What a sink carries survives rebuilds, restarts and backups, and reaches a
+// process that never saw what it tells of.
+func TestRebuildCarries(t *testing.T) {
+	fsys, copied := vfs.NewMem(0), vfs.NewMem(0)
 	o := testOptions()
-	o.NewSink = func() Sink { return &heir{mirror: mirror{held: contents{}}} }
-	l, err := Open(context.Background(), vfs.NewMem(0), o)
-	must(t, err)
-	defer l.Close()
-	must(t, update(l, put(1, "one")))
-	old := l.gen.sink
-	_, err = l.Rebuild(context.Background())
-	must(t, err)
-	if got := l.gen.sink.(*heir); got.inherited != old || got.held[id(1)] != "one" {
-		t.Errorf("the new sink inherited %v and holds %v", got.inherited, got.held)
+	o.NewSink = func() Sink { return &remembering{mirror: mirror{held: contents{}}} }
+	opened := func(fsys vfs.FS) *Log {
+		l, err := Open(context.Background(), fsys, o)
+		must(t, err)
+		t.Cleanup(func() { l.Close() })
+		return l
+	}
+	knows := func(who string, l *Log, want string) {
+		t.Helper()
+		must(t, l.View(context.Background(), func(v *View) error {
+			sink := v.Sink().(*remembering)
+			if sink.deleted != want || sink.held[id(1)] != "one" || sink.held[id(2)] != "" {
+				t.Errorf("%s knows of %q and holds %v, want %q", who, sink.deleted, sink.held, want)
+			}
+			return nil
+		}))
+	}
+	rebuild := func(l *Log) {
+		t.Helper()
+		_, err := l.Rebuild(context.Background())
+		must(t, err)
+		if s := l.Stats(); s.DeadBytes != 0 || s.DeleteRecords != 0 {
+			t.Errorf("after a rebuild: %+v", s)
+		}
+	}
+	l, idle := opened(fsys), opened(fsys)
+	must(t, update(l, put(1, "one"), put(2, "two"), put(3, "three")))
+	must(t, update(l, remove(2)))
+	rebuild(l)
+	knows("the process that rebuilt", l, "2.")
+	knows("an idle one", idle, "2.")
+	must(t, update(idle, remove(3)))
+	rebuild(idle)
+	rebuild(l)
+	knows("the first after three rebuilds", l, "2.3.")
+	knows("one that opens the store", opened(fsys), "2.3.")
+	must(t, fsys.Remove(snapshotName))
+	knows("one that finds no snapshot", opened(fsys), "2.3.")
+	must(t, l.Backup(context.Background(), copied))
+	knows("the copy", opened(copied), "2.3.")
+	if _, err := l.Verify(context.Background(), nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -121,9 +121,10 @@ func (l *Log) switchTo(ctx context.Context, c *compaction) (RebuildStats, error)
 // compaction is the next generation under construction.
 type compaction struct {
 	// old is the log as it was when the copy began, with a handle of its own,
-	// and live its records.
-	old  generation
-	live *frozenTable
+	// live its records, and carry what its sink remembers beside them.
+	old   generation
+	live  *frozenTable
+	carry []byte
 
 	tmp     *temporary
 	gen     *generation
@@ -153,7 +154,7 @@ func (l *Log) copyLive(ctx context.Context) (*compaction, error) {
 }
 
 func (l *Log) beginCopy() (*compaction, error) {
-	old, live := l.freeze()
+	old, live, carry := l.freeze()
 	file, err := l.reopen(&old)
 	if err != nil {
 		return nil, err
@@ -169,17 +170,21 @@ func (l *Log) beginCopy() (*compaction, error) {
 	}
 	gen := newGeneration(logName(h.generation), tmp.file, h, l.options.NewSink())
 	gen.table = newTableFor(live.len())
-	return &compaction{old: old, live: live, tmp: tmp, gen: gen}, nil
+	return &compaction{old: old, live: live, carry: carry, tmp: tmp, gen: gen}, nil
 }
 
-// freeze returns the state of the log file and its live records as they are now.
-// It has no sink, and the file is not its own.
-func (l *Log) freeze() (generation, *frozenTable) {
+// freeze returns the state of the log file as it is now, without table and sink
+// and with a file that is not its own, its live records, and what its sink
+// remembers beside them.
+func (l *Log) freeze() (old generation, live *frozenTable, carry []byte) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	old := *l.gen
+	if carrier, ok := l.gen.sink.(Carrier); ok {
+		carry = carrier.Carry()
+	}
+	old = *l.gen
 	old.table, old.sink = nil, nil
-	return old, l.gen.table.freeze()
+	return old, l.gen.table.freeze(), carry
 }
 
 // reopen opens the log file of g once more, for somebody who reads it for long:
@@ -194,6 +199,11 @@ func (l *Log) reopen(g *generation) (vfs.File, error) {
 }
 
 func (c *compaction) copyRecords(ctx context.Context) error {
+	if c.carry != nil {
+		if err := c.add(frame{kind: kindCarry, payload: c.carry}); err != nil {
+			return err
+		}
+	}
 	in := window{file: c.old.file, end: c.old.end.offset}
 	for id, at := range c.live.inLogOrder() {
 		f, err := c.read(ctx, &in, id, at)
@@ -276,7 +286,7 @@ func (c *compaction) finish(old *generation) error {
 		if err != nil {
 			return err
 		}
-		if f.kind == kindClean {
+		if f.kind == kindClean || f.kind == kindCarry {
 			continue
 		}
 		if err := c.add(f.frame); err != nil {

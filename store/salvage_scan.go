@@ -313,12 +313,12 @@ func (f foundFrame) misplaced(p position) string {
 // take takes over an intact frame unless a newer one of its record was seen.
 func (l *damagedLog) take(f located) {
 	l.note(f.seq, f.id)
-	if f.kind < kindPut || f.kind > kindClean {
+	if f.kind < kindPut || f.kind > kindCarry {
 		l.skip(f.offset, f.size, fmt.Sprintf("a frame of kind %d, which this version does not know", f.kind))
 		return
 	}
 	l.report.Frames++
-	if known, ok := l.newest[f.id]; f.kind == kindClean || ok && known.seq >= f.seq {
+	if known, ok := l.newest[f.id]; f.kind == kindClean || f.kind == kindCarry || ok && known.seq >= f.seq {
 		return
 	}
 	s := survivor{seq: f.seq, offset: f.offset, size: f.size}

@@ -35,7 +35,7 @@ func (w *window) frame(ctx context.Context, at int64, salt uint32) (f foundFrame
 	switch {
 	case !ok:
 		return f, "the payload does not match its checksum", nil
-	case decoded.seq == 0 || decoded.seq > maxCounter:
+	case decoded.seq == 0 && decoded.kind != kindCarry || decoded.seq > maxCounter:
 		return f, "the sequence number is one that no store reaches", nil
 	}
 	here := located{frame: decoded, offset: at, size: int64(len(whole))}

@@ -164,7 +164,7 @@ func (f frame) disagreement(p position) string {
 	switch {
 	case f.chain != p.chain:
 		return "the frame does not follow the one before it"
-	case f.seq <= p.seq:
+	case f.seq <= p.seq && (f.kind != kindCarry || f.seq < p.seq):
 		return "the sequence number does not grow"
 	case f.synced > p.offset:
 		return "the frame vouches for bytes behind itself"

@@ -151,6 +151,11 @@ func (g *generation) applyLive() error {
 		if err != nil {
 			return g.unreadable(err)
 		}
+		if f.kind == kindCarry {
+			if err := g.receive(f.payload); err != nil {
+				return g.corrupt(f, err)
+			}
+		}
 		if at, ok := g.table.get(f.id); !ok || at.offset != f.offset {
 			continue
 		}

@@ -51,7 +51,8 @@ const (
 //	120  directory           u64, its offset
 //	128  sections            u32, entries of the directory
 //	132  directory CRC       u32
-//	136  zero                20 bytes
+//	136  carried             u64, bytes of carry frames
+//	144  zero                12 bytes
 //	156  CRC                 u32, of bytes 0 to 155
 //	160  the sections, one after the other without gaps
 //
@@ -130,6 +131,7 @@ func (h snapshotHeader) encode(d directoryPlace) []byte {
 	binary.LittleEndian.PutUint64(b[96:], uint64(h.counts.deletes))
 	binary.LittleEndian.PutUint64(b[104:], uint64(h.counts.updates))
 	binary.LittleEndian.PutUint64(b[112:], uint64(h.counts.liveBytes))
+	binary.LittleEndian.PutUint64(b[136:], uint64(h.counts.carried))
 	binary.LittleEndian.PutUint64(b[120:], uint64(d.offset))
 	binary.LittleEndian.PutUint32(b[128:], d.sections)
 	binary.LittleEndian.PutUint32(b[132:], d.crc)
@@ -173,6 +175,7 @@ func snapshotHeaderFields(b []byte) (snapshotHeader, directoryPlace) {
 			deletes:   int64(binary.LittleEndian.Uint64(b[96:])),
 			updates:   int64(binary.LittleEndian.Uint64(b[104:])),
 			liveBytes: int64(binary.LittleEndian.Uint64(b[112:])),
+			carried:   int64(binary.LittleEndian.Uint64(b[136:])),
 		},
 	}
 	return h, directoryPlace{
@@ -195,7 +198,7 @@ func (h snapshotHeader) fault() string {
 		return "the last frame does not agree with the covered offset"
 	case h.lastFrame != 0 && !(location{h.lastFrame, end - h.lastFrame}).possible():
 		return "the last frame does not end at the covered offset"
-	case min(c.records, c.deletes, c.updates, c.liveBytes) < 0 || c.liveBytes > end-headerSize:
+	case min(c.records, c.deletes, c.updates, c.liveBytes, c.carried) < 0 || c.liveBytes > end-headerSize-c.carried:
 		return "the counts do not fit the covered offset"
 	}
 	return ""

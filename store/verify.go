@@ -90,7 +90,7 @@ func (l *Log) verify(ctx context.Context, progress func(done, total int64)) (Ver
 	if err := l.View(ctx, func(*View) error { return nil }); err != nil {
 		return VerifyStats{}, err
 	}
-	then, live := l.freeze()
+	then, live, _ := l.freeze()
 	v := &verification{log: l, then: &then, snapshot: snapshot, whole: true, progress: progress}
 	var err error
 	if v.file, err = l.fs.OpenRead(then.name); err != nil {

@@ -60,7 +60,7 @@ func TestVerifyFindsEveryBitFlip(t *testing.T) {
 
 // recordAt returns the live record whose frame holds the byte at offset.
 func (l *Log) recordAt(offset int64) (id ulid.ULID, ok bool) {
-	_, live := l.freeze()
+	_, live, _ := l.freeze()
 	for id, at := range live.inLogOrder() {
 		if at.offset <= offset && offset < at.offset+at.size {
 			return id, true
