@@ -45,6 +45,10 @@ func (c *catalog) Carry() []byte {
 func (c *catalog) past() []byte {
 	b := binary.AppendUvarint(nil, c.sequence)
 	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
+		// Nothing is told of a namespace that may be gone.
+		if !c.spaces[name].index.HasPast() {
+			continue
+		}
 		b = appendBytes(b, []byte(name))
 		b = appendBytes(b, c.spaces[name].index.AppendPast(nil))
 	}

@@ -82,3 +82,30 @@ func TestErasure(t *testing.T) {
 		t.Errorf("after closing the files hold %v", found)
 	}
 }
+
+// A session that was followed by another process while it lost its messages is
+// gone from all files too: nobody brings its name back.
+func TestErasureBesideAnotherProcess(t *testing.T) {
+	dir := t.TempDir()
+	open := func() *world {
+		db, err := convmem.Open(ctx, dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		return &world{T: t, db: db}
+	}
+	a, b := open(), open()
+	a.say("other", "stays", convmem.MetadataPatch{})
+	first := a.say("QZSESSION", "x", convmem.MetadataPatch{})
+	second := a.say("QZSESSION", "y", convmem.MetadataPatch{})
+	a.remove(first.ID)
+	b.health() // follows, and knows of the deletion
+	a.remove(second.ID)
+	for i, w := range []*world{a, b, a, open(), b} {
+		w.rebuild()
+		if found := scan(t, dir); len(found) > 0 {
+			t.Errorf("after rebuild %d the files hold %v", i, found)
+		}
+	}
+}

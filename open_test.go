@@ -192,3 +192,48 @@ func TestDamagedStore(t *testing.T) {
 		t.Errorf("op %q: %v", e.Op, e)
 	}
 }
+
+// A store is read in a directory that cannot be written, changes nothing there,
+// and sees what others write.
+func TestOpenReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	writer, err := convmem.Open(ctx, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, db: writer, now: time.Now()}
+	kept := w.say("s", "kept", convmem.MetadataPatch{})
+	reader, err := convmem.Open(ctx, dir, &convmem.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	r := &world{T: t, db: reader}
+	again := w.say("s", "written later", convmem.MetadataPatch{})
+	want := []string{kept.Content, again.Content}
+	if diff := cmp.Diff(want, contents(r.history(convmem.HistoryRequest{SessionID: "s"}).Messages)); diff != "" {
+		t.Error(diff)
+	}
+	for name, err := range calls(ctx, reader, kept.ID) {
+		changes := name == "write" || name == "update" || name == "delete" || name == "rebuild"
+		if changes && (!errors.Is(err, convmem.ErrReadOnly) || convmem.CodeOf(err) != convmem.CodeIO) || !changes && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	w.ok("close", writer.Close())
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	last, err := convmem.Open(ctx, dir, &convmem.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer last.Close()
+	if status := (&world{T: t, db: last}).health().Status; status != convmem.HealthOK {
+		t.Errorf("health of a closed store: %s", status)
+	}
+	_, err = convmem.Open(ctx, filepath.Join(dir, "none"), &convmem.Options{ReadOnly: true})
+	if convmem.CodeOf(err) != convmem.CodeIO {
+		t.Errorf("no directory: %v", err)
+	}
+}

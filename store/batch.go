@@ -39,14 +39,14 @@ type Stage interface {
 	// Apply takes the next queued record, under the rules of [Sink]; its Seq
 	// is 0. It is called after the function that put the record has returned.
 	// An error means that the sink would refuse the record, and fails the
-	// Update that put it; nothing of it must have been taken over then.
+	// Update that put it; the stage is then replaced by a new one.
 	Apply(Record) error
 }
 
 // Stager is a Sink whose owner wants a Stage for each batch.
 type Stager interface {
 	Sink
-	// Stage returns a new empty stage over the sink as it is.
+	// Stage returns a new stage over the sink as it is, without any change.
 	Stage() Stage
 }
 
@@ -94,40 +94,63 @@ func (t *Tx) Delete(id ulid.ULID) {
 
 // gather runs the functions of waiting requests until the batch is full. The
 // caller has entered.
-func (l *Log) gather() *batch {
-	b := &batch{log: l, queued: map[ulid.ULID]change{}, lastID: l.gen.lastID}
-	if sink, ok := l.gen.sink.(Stager); ok {
-		b.stage = sink.Stage()
-	}
-	for r := l.queue.take(); r != nil; r = l.queue.take() {
+func (b *batch) gather() {
+	b.restage()
+	queue := &b.log.queue
+	for r := queue.take(); r != nil; r = queue.take() {
 		if !b.include(r) {
-			l.queue.putBack(r)
-			return b
+			queue.putBack(r)
+			return
 		}
 	}
-	return b
+}
+
+// restage makes the stage anew from what is queued.
+func (b *batch) restage() {
+	sink, ok := b.log.gen.sink.(Stager)
+	if !ok {
+		return
+	}
+	b.stage = sink.Stage()
+	for _, group := range b.groups {
+		// It took the same records before.
+		_ = b.stageGroup(group)
+	}
+}
+
+func (b *batch) stageGroup(changes []change) error {
+	if b.stage == nil {
+		return nil
+	}
+	for _, c := range changes {
+		if err := b.stage.Apply(Record{ID: c.id, Deleted: c.kind == kindDelete, Payload: c.payload}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // include runs the function of r and takes its changes along. It returns false
 // when they do not fit.
 func (b *batch) include(r *request) bool {
+	b.requests = append(b.requests, r)
 	if r.err = cancelled(r.ctx); r.err != nil {
-		b.requests = append(b.requests, r)
 		return true
 	}
 	tx := &Tx{batch: b}
-	r.err = r.run(tx)
-	if r.err == nil {
-		r.err = b.check(tx.changes)
+	r.err = errAbandoned // should run never return
+	err := r.run(tx)
+	if err == nil {
+		err = b.check(tx.changes)
 	}
-	if r.err == nil && !b.fits(tx.changes) {
+	if err == nil && !b.fits(tx.changes) {
+		b.requests = b.requests[:len(b.requests)-1]
 		return false
 	}
-	if r.err == nil {
-		r.err = b.add(tx.changes)
+	if err == nil {
+		err = b.add(tx.changes)
 	}
-	r.dependent = b.frames > 0
-	b.requests = append(b.requests, r)
+	r.err, r.dependent = err, b.frames > 0
 	return true
 }
 
@@ -190,13 +213,9 @@ func (b *batch) add(changes []change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	for _, c := range changes {
-		if b.stage == nil {
-			break
-		}
-		if err := b.stage.Apply(Record{ID: c.id, Deleted: c.kind == kindDelete, Payload: c.payload}); err != nil {
-			return err
-		}
+	if err := b.stageGroup(changes); err != nil {
+		b.restage() // some of the changes may be in it
+		return err
 	}
 	for _, c := range changes {
 		b.queued[c.id] = c

@@ -143,7 +143,7 @@ func TestUnknownKind(t *testing.T) {
 	m := vfs.NewMem(0)
 	l := mustOpen(t, m)
 	messages(t, l, 5)
-	batch, _, _ := l.gen.encode([][]change{{{kind: kindClean + 1, id: id(9), payload: []byte("later")}}})
+	batch, _, _ := l.gen.encode([][]change{{{kind: kindCarry + 1, id: id(9), payload: []byte("later")}}})
 	d := disk{logName(1): append(snapshot(t, m)[logName(1)], batch...)}
 	m = d.restore(t)
 	if _, err := contentsOf(m); !errors.Is(err, ErrCorrupt) {
@@ -341,4 +341,117 @@ func TestReadOnlyWithoutAStore(t *testing.T) {
 	if names := m.Names(); len(names) > 0 {
 		t.Errorf("files were made: %v", names)
 	}
+}
+
+// A frame of a later version is not cut off with what follows it: nothing of a
+// store that is refused is changed.
+func TestUnknownKindInATornTail(t *testing.T) {
+	d, _, _ := written(t, killed)
+	m := d.restore(t)
+	l := mustOpen(t, m)
+	at := l.gen.end
+	tail, _ := appendFrame(nil, frame{kind: kindCarry + 1, seq: at.seq + 1, synced: at.offset, id: id(50)}, l.gen.salt, at)
+	torn := d.with(logName(1), append(append(bytes.Clone(d[logName(1)]), tail...), "an unfinished frame"...))
+	m = torn.restore(t)
+	if _, err := contentsOf(m); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+	untouched(t, m, torn)
+}
+
+// A write that could not even begin is in the stats, until one works.
+func TestFailureToEnterIsInTheStats(t *testing.T) {
+	fsys := faultfs.New(vfs.NewMem(0))
+	l := mustOpen(t, fsys)
+	must(t, update(l, put(1, "one")))
+	fsys.FailNth(faultfs.Size, 0, faultfs.ErrInjected)
+	if err := update(l, put(2, "two")); !errors.Is(err, faultfs.ErrInjected) || !errors.Is(l.Stats().LastError, faultfs.ErrInjected) {
+		t.Errorf("update %v, last error %v", err, l.Stats().LastError)
+	}
+	must(t, update(l, put(2, "two")))
+	must(t, l.Stats().LastError)
+}
+
+// A replaced log that could be neither emptied nor removed goes with the next
+// commit that can.
+func TestReplacedLogIsRemovedLater(t *testing.T) {
+	m := vfs.NewMem(0)
+	fsys := faultfs.New(m)
+	l := mustOpen(t, fsys)
+	must(t, update(l, put(1, "SECRET")))
+	must(t, update(l, remove(1)))
+	fsys.FailNth(faultfs.Truncate, 0, faultfs.ErrInjected)
+	fsys.FailNth(faultfs.Remove, 0, faultfs.ErrInjected)
+	if _, err := l.Rebuild(context.Background()); !errors.Is(err, faultfs.ErrInjected) {
+		t.Fatalf("rebuild: %v", err)
+	}
+	must(t, update(l, put(2, "two")))
+	noByte(t, m.Kill(), "SECRET")
+}
+
+// torn is a file system on which another process writes both slots of LOCK while
+// the first is being read: the reader gets an old one, and half of a new one.
+type torn struct {
+	vfs.FS
+	meanwhile func()
+}
+
+func (f *torn) Open(name string) (vfs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || name != lockName {
+		return file, err
+	}
+	return tornFile{file, f}, nil
+}
+
+type tornFile struct {
+	vfs.File
+	fs *torn
+}
+
+func (f tornFile) ReadAt(b []byte, at int64) (int, error) {
+	meanwhile := f.fs.meanwhile
+	if meanwhile == nil {
+		return f.File.ReadAt(b, at)
+	}
+	f.fs.meanwhile = nil
+	if n, err := f.File.ReadAt(b[:slotSize], at); err != nil {
+		return n, err
+	}
+	meanwhile()
+	n, err := f.File.ReadAt(b[slotSize:], at+slotSize)
+	return slotSize + n, err
+}
+
+func (f *torn) SameFile(name string, file vfs.File) (bool, error) {
+	if own, ok := file.(tornFile); ok {
+		file = own.File
+	}
+	return f.FS.SameFile(name, file)
+}
+
+func TestSlotsAreReadWhileTheyAreWritten(t *testing.T) {
+	m := vfs.NewMem(0)
+	writer := mustOpen(t, m)
+	must(t, update(writer, put(1, "one")))
+	if writer.lock.current.counter%2 == 0 {
+		must(t, update(writer, put(9, "nine"))) // the newest slot is to be B
+	}
+	fsys := &torn{FS: m}
+	reader := mustOpen(t, fsys)
+	must(t, update(writer, put(2, "acknowledged")))
+	file, err := m.Open(lockName)
+	must(t, err)
+	whole := make([]byte, slotSize)
+	fsys.meanwhile = func() {
+		must(t, update(writer, put(3, "three")))
+		_, err := file.ReadAt(whole, slotB)
+		must(t, err)
+		_, err = file.WriteAt([]byte("half of a slot"), slotB)
+		must(t, err)
+	}
+	must(t, reader.View(context.Background(), func(v *View) error {
+		_, err := v.Get(id(2))
+		return err
+	}))
 }

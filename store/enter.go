@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -19,13 +20,15 @@ func (l *Log) enter(ctx context.Context, deadline time.Time) error {
 	if err := l.catchUp(); err != nil {
 		return err
 	}
-	return l.enterWith(ctx, deadline, nil)
+	return l.enterWith(ctx, deadline, nil, l.catchUp)
 }
 
-// enterWith is enter with a generation that was loaded already, or nil.
-func (l *Log) enterWith(ctx context.Context, deadline time.Time, loaded *generation) error {
+// enterWith is enter with a generation that was loaded already, or nil. While it
+// waits for LOCK it calls keepUp: what this process has to catch up with under
+// the lock makes everybody wait.
+func (l *Log) enterWith(ctx context.Context, deadline time.Time, loaded *generation, keepUp func() error) error {
 	for {
-		if err := l.lock.acquire(ctx, deadline, l.keepUp); err != nil {
+		if err := l.lock.acquire(ctx, deadline, keepUp); err != nil {
 			return errors.Join(err, loaded.discard())
 		}
 		settled, err := l.settle(loaded)
@@ -45,15 +48,6 @@ func (l *Log) enterWith(ctx context.Context, deadline time.Time, loaded *generat
 	}
 }
 
-// keepUp follows the others while this process waits for LOCK: what it has to
-// catch up with under the lock makes everybody wait.
-func (l *Log) keepUp() error {
-	if l.gen == nil {
-		return nil // Open has nothing yet that could follow
-	}
-	return l.catchUp()
-}
-
 // discard closes a generation that was loaded and is not used, if there is one.
 func (g *generation) discard() error {
 	if g == nil {
@@ -67,13 +61,16 @@ func (l *Log) leave() {
 	if l.options.Exclusive {
 		return
 	}
-	// What this goroutine read of gen without a lock is over before another one
-	// changes gen. LOCK sees to that, but the memory model of the language knows
-	// nothing of files.
-	l.following.Lock()
-	l.settled = l.lock.current.counter
-	l.following.Unlock()
+	passThrough(&l.following)
 	_ = l.letGo() // what was done stands, and poison keeps the next call away
+}
+
+// passThrough makes what this goroutine did, such as reading gen without a lock,
+// happen before what the next owner of m does. LOCK sees to that order, but the
+// memory model of the language knows nothing of files.
+func passThrough(m *sync.Mutex) {
+	m.Lock()
+	defer m.Unlock()
 }
 
 // letGo unlocks LOCK. When that fails nobody knows who holds it.
@@ -93,7 +90,9 @@ func (l *Log) settle(loaded *generation) (bool, error) {
 	if err := l.lock.read(); err != nil {
 		return false, err
 	}
-	if loaded == nil && l.undisturbed() {
+	if undisturbed, err := l.undisturbed(); err != nil {
+		return false, err
+	} else if undisturbed && loaded == nil {
 		err := l.complete(l.gen, false)
 		return err == nil, err
 	}
@@ -121,16 +120,20 @@ func (l *Log) settle(loaded *generation) (bool, error) {
 	}
 	if g != l.gen {
 		l.swap(g)
+		return true, nil
 	}
-	return true, nil
+	return true, loaded.discard()
 }
 
-// undisturbed reports whether nobody else has held LOCK since this process let go
-// of it. Whoever makes or removes a log says so in a slot first, so the directory
-// is as it was then; bytes behind the durable end need no slot.
-func (l *Log) undisturbed() bool {
+// undisturbed reports whether the directory is as this process knows it, so that
+// it need not be listed. Whoever makes a log marks LOCK dirty first, and names the
+// new one when it is done.
+func (l *Log) undisturbed() (bool, error) {
 	s := l.lock.current
-	return l.gen != nil && l.lock.valid && !s.dirty && s.counter == l.settled && s.names(l.gen.header)
+	if l.gen == nil || l.leftover || !l.lock.valid || s.dirty || !s.names(l.gen.header) {
+		return false, nil
+	}
+	return l.fs.SameFile(l.gen.name, l.gen.file)
 }
 
 // checkNames compares the logs in the directory with what LOCK and this process
@@ -218,7 +221,7 @@ func (l *Log) create() error {
 	if err := l.publishEmpty(h); err != nil {
 		return err
 	}
-	g, err := openGeneration(l.fs, logName(1), l.options.NewSink())
+	g, err := l.openGeneration(1)
 	if err != nil {
 		return err
 	}

@@ -128,12 +128,16 @@ func (g *generation) foreign() error {
 // s says if s names this file, or else what the log's frames vouch for. It needs
 // no lock. A log that is damaged is loaded up to there: what that means is for
 // the caller to find out.
-func (l *Log) loadGeneration(generation uint64, s slot) (*generation, error) {
-	g, err := openGeneration(l.fs, logName(generation), l.options.NewSink())
+func (l *Log) loadGeneration(number uint64, s slot) (*generation, error) {
+	g, err := l.openGeneration(number)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.load(g, s); err != nil && !isBadFrame(err) {
+	err = l.load(g, s)
+	if isBadFrame(err) {
+		g.short, err = err, nil
+	}
+	if err != nil {
 		return nil, errors.Join(err, g.file.Close())
 	}
 	return g, nil
@@ -185,15 +189,15 @@ func (l *Log) loadNewest() (*generation, error) {
 			return nil, err
 		}
 		g, err := l.loadGeneration(newest, s)
-		if err == nil {
+		if err == nil && g.short == nil {
 			return g, nil
 		}
 		// Only the newest log is sure to stay and to keep its bytes.
 		now, listErr := l.newest()
-		if listErr != nil {
-			return nil, listErr
+		if listErr == nil && now == newest {
+			return g, err
 		}
-		if now == newest {
+		if err := errors.Join(listErr, g.discard()); err != nil {
 			return nil, err
 		}
 	}

@@ -74,6 +74,8 @@ type generation struct {
 	counts counts
 	// watermark is an offset known to be durable, whatever LOCK says.
 	watermark int64
+	// short is why loading stopped before what is known to be durable, or nil.
+	short error
 	// guess is set when a reader has applied more than LOCK vouches for.
 	guess *guess
 }
@@ -84,10 +86,15 @@ type lastFrame struct {
 	offset int64
 }
 
-// openGeneration opens the log file name and checks its header. No frame is
-// read yet.
-func openGeneration(fsys vfs.FS, name string, sink Sink) (*generation, error) {
-	file, err := fsys.Open(name)
+// openGeneration opens the log file of a generation and checks its header. No
+// frame is read yet.
+func (l *Log) openGeneration(number uint64) (*generation, error) {
+	name := logName(number)
+	open := l.fs.Open
+	if l.options.ReadOnly {
+		open = l.fs.OpenRead
+	}
+	file, err := open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +102,7 @@ func openGeneration(fsys vfs.FS, name string, sink Sink) (*generation, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return newGeneration(name, file, h, sink), nil
+	return newGeneration(name, file, h, l.options.NewSink()), nil
 }
 
 func readHeader(name string, file vfs.File) (header, error) {
@@ -166,7 +173,7 @@ func (g *generation) applyFrame(f located) error {
 		g.counts.carried += f.size
 		return g.receive(f.payload)
 	default:
-		return fmt.Errorf("a frame of kind %d, which this version does not know: %w", f.kind, errInvariant)
+		return unknownKind(f.kind)
 	}
 	if err := g.count(f); err != nil {
 		return err
@@ -175,6 +182,10 @@ func (g *generation) applyFrame(f located) error {
 		g.lastID = f.id
 	}
 	return g.sink.Apply(Record{ID: f.id, Seq: f.seq, Deleted: f.kind == kindDelete, Payload: f.record()})
+}
+
+func unknownKind(k kind) error {
+	return fmt.Errorf("a frame of kind %d, which this version does not know: %w", k, errInvariant)
 }
 
 // receive hands what an earlier sink has carried over to this one.

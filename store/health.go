@@ -121,6 +121,17 @@ func (h *health) noteWrite(err error) error {
 	return err
 }
 
+// noteEntry remembers why a write could not begin, unless somebody else was in
+// the way or the log does not write, and passes err on.
+func (h *health) noteEntry(err error) error {
+	for _, other := range []error{ErrBusy, ErrClosed, ErrReadOnly, ErrPoisoned} {
+		if errors.Is(err, other) {
+			return err
+		}
+	}
+	return h.noteWrite(h.noteDamage(err))
+}
+
 func (h *health) last() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

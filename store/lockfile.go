@@ -235,21 +235,38 @@ func (l *lockFile) busy(ctx context.Context) error {
 }
 
 // peek returns the slot that counts, or valid false when neither is intact, and
-// the time of the last who waited. It needs no lock: a slot that is being
-// written does not check, and the other one was true a moment ago.
+// the time of the last who waited. It needs no lock.
+//
+// A slot that is being written does not check, and the other one may have been
+// copied before it was written last. So peek looks again when one does not check;
+// LOCK is damaged when that does not help.
 func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
 	var b [waitingAt + 8 - slotA]byte
-	n, err := l.readAt(b[:], slotA)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return slot{}, false, 0, err
-	}
-	clear(b[n:])
-	for _, half := range [][]byte{b[:slotSize], b[slotB-slotA : slotB-slotA+slotSize]} {
-		if found, ok := decodeSlot(half); ok && (!valid || found.counter > s.counter) {
-			s, valid = found, true
+	for range 3 {
+		n, err := l.readAt(b[:], slotA)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return slot{}, false, 0, err
+		}
+		clear(b[n:])
+		var torn bool
+		if s, valid, torn = newerSlot(b[:slotSize], b[slotB-slotA:][:slotSize]); !torn {
+			break
 		}
 	}
 	return s, valid, int64(binary.LittleEndian.Uint64(b[waitingAt-slotA:])), nil
+}
+
+// newerSlot returns the intact slot with the greater counter, and whether one is
+// neither intact nor empty.
+func newerSlot(halves ...[]byte) (s slot, valid, torn bool) {
+	for _, half := range halves {
+		found, ok := decodeSlot(half)
+		if ok && (!valid || found.counter > s.counter) {
+			s, valid = found, true
+		}
+		torn = torn || !ok && binary.LittleEndian.Uint32(half) != 0
+	}
+	return s, valid, torn
 }
 
 // readAt reads LOCK, by name where there was none when the store was opened to be

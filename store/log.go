@@ -43,6 +43,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/convmem/store/vfs"
@@ -99,8 +100,10 @@ type Log struct {
 
 	// What follows are locks, to be taken in this order.
 
-	// rebuilding is held by a rebuild.
+	// rebuilding is held by a rebuild, and by a snapshot that is written in the
+	// background, of which saving tells.
 	rebuilding chan struct{}
+	saving     atomic.Bool
 	// writing is held by whoever may take LOCK. Having LOCK and having
 	// settled, it may read gen without mu: nobody else changes it then.
 	writing chan struct{}
@@ -111,10 +114,10 @@ type Log struct {
 	gen    *generation
 	closed bool
 
-	// Guarded by writing: whether this process wrote since Open, and the
-	// counter of LOCK's slot when it last let go.
-	wrote   bool
-	settled uint64
+	// Guarded by writing: whether this process wrote since Open, and whether a
+	// replaced log could not be removed, which is tried again then.
+	wrote    bool
+	leftover bool
 
 	state health
 }
@@ -172,7 +175,7 @@ func (l *Log) look(fn func(*View) error, compare bool) (behind bool, err error) 
 	}
 	if compare && !l.options.Exclusive {
 		s, valid, _, err := l.lock.peek()
-		if err != nil || valid && l.gen.isBehind(s) {
+		if err != nil || valid && l.gen.isBehind(s) || l.gen.guess.isDoubted() {
 			return err == nil, err
 		}
 	}
@@ -201,14 +204,17 @@ func (l *Log) whyUnreadable(g *generation, err error) error {
 	if l.options.Exclusive {
 		return err
 	}
-	if g.guess.doubt() {
-		return errReplaced
+	s, valid, _, lookErr := l.lock.peek()
+	replaced := valid && s.generation > g.header.generation
+	if lookErr == nil && g.guess != nil {
+		if replaced, lookErr = l.guessedWrong(g, s); replaced {
+			g.guess.doubted.Store(true)
+		}
 	}
-	s, valid, _, peekErr := l.lock.peek()
 	switch {
-	case peekErr != nil:
-		return peekErr
-	case valid && s.generation > g.header.generation:
+	case lookErr != nil:
+		return lookErr
+	case replaced:
 		return errReplaced
 	}
 	return err

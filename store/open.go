@@ -54,7 +54,8 @@ func (l *Log) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.enterWith(ctx, l.deadline(), loaded); err != nil {
+	nothing := func() error { return nil } // there is no state yet that could keep up
+	if err := l.enterWith(ctx, l.deadline(), loaded, nothing); err != nil {
 		return err
 	}
 	defer l.leave()

@@ -17,15 +17,24 @@ type guess struct {
 	doubted atomic.Bool
 }
 
-// doubt makes the next call load the log again, if it was a guess.
-func (g *guess) doubt() bool {
-	if g != nil {
-		g.doubted.Store(true)
-	}
-	return g != nil
-}
-
 func (g *guess) isDoubted() bool { return g != nil && g.doubted.Load() }
+
+// guessedWrong reports whether g, which is a guess, is not what the disk holds any
+// more: LOCK, whose slot is s now, has moved, or the file is another one or has
+// lost its end.
+func (l *Log) guessedWrong(g *generation, s slot) (bool, error) {
+	if s.counter != g.guess.counter {
+		return true, nil
+	}
+	if newest, err := l.newest(); err != nil || newest != g.header.generation {
+		return err == nil, err
+	}
+	if same, err := l.fs.SameFile(g.name, g.file); err != nil || !same {
+		return err == nil, err
+	}
+	size, err := g.file.Size()
+	return size < g.end.offset, err
+}
 
 // openToRead loads what LOCK says is durable. When nobody is writing it also
 // shows what a killed writer left, as far as the next writer would keep it; that
@@ -53,7 +62,7 @@ func (l *Log) tryToRead() (done bool, err error) {
 		return false, errors.Join(err, loaded.discard())
 	}
 	if !taken {
-		return loaded != nil, l.readBesideWriter(loaded)
+		return l.readBesideWriter(loaded)
 	}
 	err = l.readAlone(loaded)
 	return err == nil, errors.Join(err, l.lock.releaseShared())
@@ -79,19 +88,23 @@ func (l *Log) loadNamed() (*generation, error) {
 
 // readBesideWriter shows what was loaded: as far as LOCK vouches for it, or else
 // as far as its own frames do.
-func (l *Log) readBesideWriter(loaded *generation) error {
+func (l *Log) readBesideWriter(loaded *generation) (done bool, err error) {
 	if loaded == nil {
-		return nil
+		return false, nil
 	}
 	s, valid, _, err := l.lock.peek()
-	if err != nil {
-		return errors.Join(err, loaded.discard())
+	named := valid && s.names(loaded.header)
+	if err == nil && named {
+		err = loaded.unreadable(loaded.short)
 	}
-	if !valid || !s.names(loaded.header) {
+	if err != nil || loaded.short != nil {
+		return false, errors.Join(err, loaded.discard())
+	}
+	if !named {
 		loaded.guess = &guess{counter: s.counter}
 	}
 	l.swap(loaded)
-	return l.catchUp()
+	return true, l.catchUp()
 }
 
 // readAlone shows the newest log up to its last whole group. The caller keeps
@@ -152,8 +165,12 @@ func (l *Log) showTail(g *generation) (err error) {
 // following.
 func (l *Log) startAgain() error {
 	g, err := l.loadNewest()
-	if err == nil && g == nil {
+	switch {
+	case err != nil:
+	case g == nil:
 		err = &CorruptError{File: l.gen.name, Reason: "the log is not in the directory"}
+	case g.short != nil:
+		err = errors.Join(g.unreadable(g.short), g.discard())
 	}
 	if err != nil {
 		return l.state.noteDamage(err)

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // request is a call of Update that waits for its batch.
@@ -137,15 +140,26 @@ func (l *Log) lead(r *request) {
 	}
 	if err != nil {
 		l.queue.take() // r, the first
-		r.err = l.state.noteDamage(err)
+		r.err = l.state.noteEntry(err)
 		return
 	}
-	b := l.gather()
+	b := &batch{log: l, queued: map[ulid.ULID]change{}, lastID: l.gen.lastID}
+	err = errAbandoned
+	// Also when a function of somebody else panics, or ends the goroutine.
+	defer func() {
+		l.leave()
+		b.answer(err)
+	}()
+	b.gather()
+	err = errUnfinished
 	err = l.finish(b)
 	l.snapshotWhenDue()
-	l.leave()
-	b.answer(err)
 }
+
+var (
+	errAbandoned  = errors.New("nothing was written: another update of the batch ended without returning")
+	errUnfinished = errors.New("the outcome of this change is unknown: writing it ended without returning")
+)
 
 // beginWrite makes the caller, who holds writing, the only writer of all
 // processes, on the newest state.

@@ -36,12 +36,10 @@ const rebuildChunk = 1 << 20 // bytes gathered before each write of the copy
 // A crash at any moment leaves the old log or the new one. A damaged live record
 // makes it fail with ErrCorrupt, and nothing is changed.
 func (l *Log) Rebuild(ctx context.Context) (RebuildStats, error) {
-	select {
-	case l.rebuilding <- struct{}{}:
-		defer release(l.rebuilding)
-	default:
-		return RebuildStats{}, errRebuilding
+	if err := l.beginRebuild(ctx); err != nil {
+		return RebuildStats{}, err
 	}
+	defer release(l.rebuilding)
 	if err := l.View(ctx, func(*View) error { return l.writable() }); err != nil {
 		return RebuildStats{}, err
 	}
@@ -62,6 +60,20 @@ func (l *Log) Rebuild(ctx context.Context) (RebuildStats, error) {
 		return RebuildStats{}, err
 	}
 	return stats, l.state.noteWrite(l.state.noteDamage(err))
+}
+
+// beginRebuild waits for a snapshot that this process is writing, and not for a
+// rebuild.
+func (l *Log) beginRebuild(ctx context.Context) error {
+	select {
+	case l.rebuilding <- struct{}{}:
+		return nil
+	default:
+	}
+	if l.saving.Load() {
+		return acquire(ctx, l.rebuilding)
+	}
+	return errRebuilding
 }
 
 // rebuild makes copies until one is of the log that is still the newest when it
@@ -375,7 +387,9 @@ func (l *Log) adopt(next *generation) error {
 // rebuilds could not remove. Their text must be gone when a rebuild succeeds, so
 // a failure is the rebuild's, although the new log is in use.
 func (l *Log) dropOld() error {
-	removed := errors.Join(l.removeSnapshot(), l.removeOlder(l.gen.header.generation))
+	older := l.removeOlder(l.gen.header.generation)
+	l.leftover = older != nil
+	removed := errors.Join(l.removeSnapshot(), older)
 	if err := l.fs.SyncDir(); err != nil {
 		return l.poison("removing a replaced log", err)
 	}

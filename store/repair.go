@@ -21,7 +21,10 @@ type tail struct {
 func (g *generation) findTail(size int64) (tail, error) {
 	s := newScanner(g.file, g.salt, g.end, size)
 	for {
-		_, err := s.group()
+		frames, err := s.group()
+		if err == nil {
+			err = g.checkKinds(frames)
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			err = nil
@@ -32,6 +35,16 @@ func (g *generation) findTail(size int64) (tail, error) {
 		}
 		return tail{end: s.at, bad: err, size: size, watermark: max(g.watermark, s.watermark)}, nil
 	}
+}
+
+// checkKinds refuses frames of a later version before anything is changed.
+func (g *generation) checkKinds(frames []located) error {
+	for _, f := range frames {
+		if f.kind < kindPut || f.kind > kindCarry {
+			return g.corrupt(f, unknownKind(f.kind))
+		}
+	}
+	return nil
 }
 
 // checkLoss decides whether the log lost something that was durable. Its error
@@ -111,7 +124,8 @@ func (l *Log) mend(g *generation, t tail, otherGenerations bool) error {
 	if !otherGenerations {
 		return nil
 	}
-	if err := l.removeOlder(g.header.generation); err != nil {
+	err := l.removeOlder(g.header.generation)
+	if l.leftover = err != nil; l.leftover {
 		l.options.Logger.Warn("a replaced log could not be removed", "err", err)
 	}
 	return l.fs.SyncDir()

@@ -181,8 +181,10 @@ func (l *Log) snapshotWhenDue() {
 	default:
 		return
 	}
+	l.saving.Store(true)
 	go func() {
 		defer release(l.rebuilding)
+		defer l.saving.Store(false)
 		l.snapshotAfter(dueGrowth)
 	}()
 }

@@ -114,4 +114,4 @@ func (l *Log) lockMaintenance() (vfs.Lock, error) {
 	return maint, nil
 }
 
-var errRebuilding = &BusyError{Reason: "a rebuild already runs"}
+var errRebuilding = &BusyError{Reason: "a rebuild already runs, or another process is writing a snapshot"}
