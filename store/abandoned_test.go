@@ -82,6 +82,41 @@ func TestFunctionEndsItsGoroutine(t *testing.T) {
 	}
 }
 
+// One that ends the goroutine of somebody who leads fails, and so does the leader.
+func TestFunctionEndsTheLeadersGoroutine(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		m := vfs.NewMem(0)
+		l := mustOpen(t, m)
+		queued, leader, follower := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			defer close(leader)
+			_ = l.Update(context.Background(), func(tx *Tx) error {
+				<-queued
+				tx.Put(id(1), []byte("one"))
+				return nil
+			})
+		}()
+		synctest.Wait()
+		go func() {
+			follower <- l.Update(context.Background(), func(*Tx) error {
+				runtime.Goexit()
+				return nil
+			})
+		}()
+		synctest.Wait()
+		close(queued)
+		<-leader
+		if err := <-follower; !errors.Is(err, errAbandoned) {
+			t.Errorf("the follower hears %v", err)
+		}
+		must(t, update(l, put(2, "two")))
+		must(t, l.Close())
+		if found, err := contentsOf(m); err != nil || len(found) != 1 {
+			t.Errorf("found %v, %v", found, err)
+		}
+	})
+}
+
 // picky is a sink with a stage that refuses one payload.
 type picky struct{ mirror }
 

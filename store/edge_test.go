@@ -359,6 +359,49 @@ func TestUnknownKindInATornTail(t *testing.T) {
 	untouched(t, m, torn)
 }
 
+func TestUnknownKindBelowTheDurableEnd(t *testing.T) {
+	d, _, _ := written(t, killed)
+	l := mustOpen(t, d.restore(t))
+	at := l.gen.end
+	tail, next := appendFrame(nil, frame{kind: kindCarry + 1, seq: at.seq + 1, synced: at.offset, id: id(50)}, l.gen.salt, at)
+	tail, _ = appendFrame(tail, frame{kind: kindPut, seq: at.seq + 2, synced: next.offset, id: id(51)}, l.gen.salt, next)
+	m := d.with(logName(1), append(bytes.Clone(d[logName(1)]), tail...)).restore(t, lockName)
+	if found, err := contentsOf(m); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%d records, %v", len(found), err)
+	}
+}
+
+// While a process waits for LOCK another one rebuilds and cannot remove the old
+// log. The first must not go on in that one.
+func TestReplacedLogThatIsStillThere(t *testing.T) {
+	m := vfs.NewMem(0)
+	fsA, fsB := faultfs.New(m), faultfs.New(m)
+	a, b := mustOpen(t, fsA), mustOpen(t, fsB)
+	must(t, update(a, put(1, "one")))
+	_, err := held(b)
+	must(t, err)
+	fsB.Before = func(op faultfs.Op) error {
+		if op.Kind != faultfs.TryLock || op.Name != lockName {
+			return nil
+		}
+		fsB.Before = nil
+		fsA.FailNth(faultfs.Truncate, 0, faultfs.ErrInjected)
+		fsA.FailNth(faultfs.Remove, 0, faultfs.ErrInjected)
+		if _, err := a.Rebuild(context.Background()); !errors.Is(err, faultfs.ErrInjected) {
+			t.Errorf("rebuild: %v", err)
+		}
+		return update(a, put(2, "two"))
+	}
+	must(t, update(b, put(3, "three")))
+	must(t, b.Close())
+	must(t, a.Close())
+	found, err := contentsOf(m)
+	must(t, err)
+	if diff := cmp.Diff(contents{id(1): "one", id(2): "two", id(3): "three"}, found); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A write that could not even begin is in the stats, until one works.
 func TestFailureToEnterIsInTheStats(t *testing.T) {
 	fsys := faultfs.New(vfs.NewMem(0))

@@ -46,6 +46,26 @@ func TestDamageUnderAGuess(t *testing.T) {
 	}
 }
 
+// A writer moves LOCK, so the log is loaded again, and is damaged by then: what is
+// left of it is not shown as all there is.
+func TestDamagedLogIsLoadedAgain(t *testing.T) {
+	d, _, ends := written(t, killed)
+	m := d.restore(t, lockName)
+	o := testOptions()
+	o.ReadOnly = true
+	reader, err := Open(context.Background(), m, o)
+	must(t, err)
+	t.Cleanup(func() { reader.Close() })
+	must(t, update(mustOpen(t, m), put(30, "moves LOCK")))
+	file, err := m.Open(logName(1))
+	must(t, err)
+	_, err = file.WriteAt([]byte{0xff}, ends[4]+frameHeaderSize+2)
+	must(t, err)
+	if found, err := held(reader); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%d records, %v", len(found), err)
+	}
+}
+
 func TestVerifyAndBackupOfAGuess(t *testing.T) {
 	l := withoutLock(t)
 	if stats, err := l.Verify(context.Background(), nil); !errors.Is(err, ErrCorrupt) || stats.DamageCount != 1 {

@@ -249,7 +249,7 @@ func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
 		}
 		clear(b[n:])
 		var torn bool
-		if s, valid, torn = newerSlot(b[:slotSize], b[slotB-slotA:][:slotSize]); !torn {
+		if s, valid, torn = newerSlot([][]byte{b[:slotSize], b[slotB-slotA:][:slotSize]}); !torn {
 			break
 		}
 	}
@@ -258,7 +258,7 @@ func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
 
 // newerSlot returns the intact slot with the greater counter, and whether one is
 // neither intact nor empty.
-func newerSlot(halves ...[]byte) (s slot, valid, torn bool) {
+func newerSlot(halves [][]byte) (s slot, valid, torn bool) {
 	for _, half := range halves {
 		found, ok := decodeSlot(half)
 		if ok && (!valid || found.counter > s.counter) {

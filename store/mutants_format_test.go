@@ -13,13 +13,10 @@ func formatMutants() []mutant {
 		{"scan: frames need not follow one another", scan, `case f.chain != p.chain:`, `case false:`, "TestLeftOverFrame"},
 		{"scan: sequence numbers may fall", scan, `case f.seq <= p.seq && (f.kind != kindCarry || f.seq < p.seq):`, `case false:`, "TestFramesThatContradictEachOther"},
 		{"scan: frames may vouch for what follows", scan, `case f.synced > p.offset:`, `case false:`, "TestFramesThatContradictEachOther"},
-		{"apply: unknown kinds are skipped", generation, `
-	default:
-		return fmt.Errorf("a frame of kind %d, which this version does not know: %w", f.kind, errInvariant)
-`, `
-	default:
-		return nil
-`, "TestUnknownKind"},
+		{"repair: unknown kinds are cut off", "repair.go", `err = g.checkKinds(frames)`, `err = g.checkKinds(frames[:0])`, "TestUnknownKindInATornTail"},
+		{"apply: unknown kinds are skipped", generation, `		return unknownKind(f.kind)
+`, `		return nil
+`, "TestUnknownKindBelowTheDurableEnd"},
 		{"apply: deletes of nothing", generation, `if old, existed = g.table.remove(f.id); !existed {`,
 			`if old, existed = g.table.remove(f.id); false {`, "TestFramesThatContradictEachOther"},
 		{"apply: the last id is not followed", generation, `if g.lastID.Compare(f.id) < 0 {`, `if false {`, "TestLastIDOutlivesItsRecord"},

@@ -41,8 +41,9 @@ func enterMutants() []mutant {
 	if s := l.lock.current; false && s.generation`, "TestLogOfAnotherStore"},
 		{"settle: nothing is repaired", file, `if !l.clean(g, size) || otherGenerations {`, `if false {`, "TestHalfABatchIsNeverRolledForward"},
 		{"settle: a second log is left", file, `if !l.clean(g, size) || otherGenerations {`, `if !l.clean(g, size) {`, "TestRebuildLeavesNoByte"},
-		{"settle: the directory is not looked at although LOCK is dirty", file, `l.lock.valid && !s.dirty && s.names(l.gen.header)`, `l.lock.valid && s.names(l.gen.header)`, "TestRebuildMarksLockBeforeItPublishes"},
-		{"settle: the directory is not looked at although LOCK names another log", file, `l.lock.valid && !s.dirty && s.names(l.gen.header)`, `l.lock.valid && !s.dirty`, "TestTwoRebuildsWhileAProcessIsPaused"},
+		{"settle: the directory is not looked at although LOCK is dirty", file, `|| s.dirty || !s.names(l.gen.header) {`, `|| !s.names(l.gen.header) {`, "TestRebuildMarksLockBeforeItPublishes"},
+		{"settle: the directory is not looked at although LOCK names another log", file, `|| s.dirty || !s.names(l.gen.header) {`, `|| s.dirty {`, "TestReplacedLogThatIsStillThere"},
+		{"settle: the log's name is not looked at", file, `return l.fs.SameFile(l.gen.name, l.gen.file)`, `return true, nil`, "TestLogIsReplacedWhileOpen"},
 		{"settle: what others wrote is not applied", file, `return l.applyUpTo(l.lock.current)`, `return nil`, "TestCommitBehindAnother"},
 		{"settle: what an open has not loaded is not applied", file, `
 	if err := g.load(l.lock.current.durableEnd); err != nil {
@@ -88,7 +89,9 @@ func enterMutants() []mutant {
 		{"read-only: a loss is not noticed", read, `l.checkLoss(g, t); err`, `error(nil); err`, "TestReadOnlyNoticesALoss"},
 		{"read-only: the doubt is not told", read, `l.state.noteUnconfirmed(end - known)`, `_ = end - known`, "TestReadOnlyShowsTheTail"},
 		{"read-only: a guess passes for knowledge", read, `if !sure || t.end.offset > known {`, `if false && !sure {`, "TestReadOnlyTailIsLost"},
-		{"read-only: a guess that is wrong passes for damage", "log.go", `if g.guess.doubt() {`, `if false {`, "TestReadOnlyTailIsLost"},
+		{"read-only: damage passes for a guess that is wrong", read, `return size < g.end.offset, err`, `return size >= 0, err`, "TestDamageUnderAGuess|TestVerifyAndBackupOfAGuess"},
+		{"read-only: a log that is short is shown", read, `case g.short != nil:`, `case false:`, "TestDamagedLogIsLoadedAgain"},
+		{"read-only: a guess that is wrong passes for damage", "log.go", `if lookErr == nil && g.guess != nil {`, `if false {`, "TestReadOnlyTailIsLost"},
 	}
 }
 
@@ -98,7 +101,9 @@ func followMutants() []mutant {
 		{"view: does not look at LOCK", log, `if compare && !l.options.Exclusive {`, `if false {`, "TestReadersFollowWhatIsDurable|TestSlowProcessBringsNothingBack"},
 		{"view: not run again when the log is replaced under it", log,
 			`if err = v.log.whyUnreadable(v.gen, err); errors.Is(err, errReplaced) {`, `if false {`, "TestViewIsRunAgainOverARebuild"},
-		{"view: a log that was replaced is damaged", log, `case valid && s.generation > g.header.generation:`, `case valid && s.generation > maxCounter:`, "TestViewIsRunAgainOverARebuild"},
+		{"view: a log that was replaced is damaged", log, `valid && s.generation > g.header.generation
+`, `valid && s.generation > maxCounter
+`, "TestViewIsRunAgainOverARebuild"},
 		{"view: after Close", log, `
 	if l.closed {
 		return false, ErrClosed`, `
@@ -136,7 +141,7 @@ func followMutants() []mutant {
 
 // applyUpTo`, "TestReaderOfARebuild"},
 		{"follow: no second look when files go away", file, `if again.generation <= s.generation {`, `if true || again.generation <= s.generation {`, "TestReaderBetweenTwoRebuilds"},
-		{"load: no second look when files go away", file, `if now == newest {`, `if true || now == newest {`, "TestOpenBetweenTwoRebuilds"},
+		{"load: no second look when files go away", file, `if listErr == nil && now == newest {`, `if true || now == newest {`, "TestOpenBetweenTwoRebuilds"},
 		{"load: beyond what is durable", file, `
 	return g.load(max(limit, g.end.offset))`, `
 	if limit, err = g.file.Size(); err != nil {

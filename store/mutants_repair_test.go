@@ -87,7 +87,7 @@ func repairMutants() []mutant {
 		return err
 	}
 `, "TestRepairIsAnnouncedWhenItIsDurable"},
-		{"repair: replaced logs stay", file, `l.removeOlder(g.header.generation); err`, `error(nil); err`, "TestRebuildLeavesNoByte"},
+		{"repair: replaced logs stay", file, `err := l.removeOlder(g.header.generation)`, `err := error(nil)`, "TestRebuildLeavesNoByte"},
 		{"erase: not emptied", file, `file.Truncate(0); err`, `error(nil); err`, "TestRebuildLeavesNoByte"},
 		{"erase: emptied, not synced", file, `
 	return file.Sync()
@@ -167,7 +167,8 @@ func rebuildMutants() []mutant {
 		{"rebuild: a rename that failed and happened does not poison", file, `if err != nil || slices.Contains(names, c.gen.name) {`, `if err != nil || names == nil {`, "TestWhatEndsWriting"},
 		{"rebuild: LOCK stays marked after a rename that failed", file, `l.lock.write(l.gen.slot()); err`, `error(nil); err`, "TestWriteTakenBackLeavesNoTrace"},
 		{"rebuild: LOCK does not name the new log", file, `l.lock.write(next.slot()); err`, `error(nil); err`, "TestSlowProcessBringsNothingBack"},
-		{"rebuild: the old log stays", file, `, l.removeOlder(l.gen.header.generation))`, `)`, "TestRebuildLeavesNoByte"},
+		{"rebuild: the old log stays", file, `older := l.removeOlder(l.gen.header.generation)`, `older := error(nil)`, "TestRebuildLeavesNoByte"},
+		{"rebuild: what could not be removed is forgotten", file, `l.leftover = older != nil`, `_ = older`, "TestReplacedLogIsRemovedLater"},
 		{"rebuild: the old snapshot stays", file, `errors.Join(l.removeSnapshot(), `, `errors.Join(`, "TestRebuildRemovesTheSnapshot"},
 		{"rebuild: the removal is not synced", file, `
 	if err := l.fs.SyncDir(); err != nil {

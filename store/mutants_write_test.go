@@ -87,7 +87,7 @@ func queueMutants() []mutant {
 		{"batch: the limit parts what belongs together", batch, `return b.frames == 0 || b.frames+`, `return b.frames+`, "TestBatchTakesOneCallOfAnySize"},
 		{"batch: a failure is answered as success", batch, `if err != nil && r.dependent {`, `if false {`, "TestPoison"},
 		{"batch: what changes nothing succeeds although the batch failed", batch,
-			`r.dependent = b.frames > 0`, `r.dependent = len(tx.changes) > 0`, "TestAnswersWaitForWhatTheyDependOn"},
+			`r.err, r.dependent = err, b.frames > 0`, `r.err, r.dependent = err, len(tx.changes) > 0`, "TestAnswersWaitForWhatTheyDependOn"},
 		{"batch: what came before the first change fails with it", batch,
 			`if err != nil && r.dependent {`, `if err != nil {`, "TestAnswerBeforeTheFirstChange"},
 		{"batch: answered before it is written", file, `	err = l.finish(b)
@@ -97,10 +97,10 @@ func queueMutants() []mutant {
 		{"batch: a cancelled call is run", batch, `if r.err = cancelled(r.ctx); r.err != nil {`, `if false {`, "TestCancelledIsNotRun"},
 		{"batch: a panic reaches the leader", batch, `r.panicked = recover()`, `_ = r`, "TestPanicStaysWithItsCall"},
 		{"batch: a panic is swallowed", batch, `r.panicked = recover()`, `_ = recover()`, "TestPanicStaysWithItsCall"},
-		{"batch: what a failed function put is written", batch, `	if r.err == nil {
-		r.err = b.add(tx.changes)
-	}`, `	if err := b.add(tx.changes); r.err == nil {
-		r.err = err
+		{"batch: what a failed function put is written", batch, `	if err == nil {
+		err = b.add(tx.changes)
+	}`, `	if added := b.add(tx.changes); err == nil {
+		err = added
 	}`, "TestFailedUpdateWritesNothing"},
 		{"batch: Get does not see what is queued", batch, `
 	if c, ok := t.batch.queued[id]; ok {`, `
@@ -114,15 +114,14 @@ func queueMutants() []mutant {
 		{"batch: LastID does not see what is queued", batch, `if b.lastID.Compare(c.id) < 0 {`, `if false {`, "TestQueuedChangesAreSeen"},
 		{"batch: the stage does not see what is queued", batch, `if b.stage == nil {`, `if true {`, "TestQueuedChangesAreSeen"},
 		{"batch: no stage", batch, `b.stage = sink.Stage()`, `_ = sink`, "TestQueuedChangesAreSeen"},
-		{"batch: a stage that refuses is not asked", batch, `			return err
-		}
-	}
-	for _, c := range changes {
-		b.queued`, `			break
-		}
-	}
-	for _, c := range changes {
-		b.queued`, "TestStageRefuses"},
+		{"batch: a stage that refuses is not asked", batch, `
+	if err := b.stageGroup(changes); err != nil {`, `
+	if err := b.stageGroup(changes); err != nil && false {`, "TestStageRefuses"},
+		{"batch: a stage that refused goes on", batch, `		b.restage() // some`, `		// some`, "TestRefusedUpdateLeavesNoTraceInTheStage"},
+		{"batch: a new stage forgets what is queued", batch, `_ = b.stageGroup(group)`, `_ = group`, "TestRefusedUpdateLeavesNoTraceInTheStage"},
+		{"batch: a function that never returns succeeded", "queue.go", `	err = errAbandoned
+`, `	err = nil
+`, "TestFunctionEndsTheLeadersGoroutine"},
 		{"batch: deleting what is queued to be deleted", batch, `return c.kind == kindPut
 	}
 	_, ok`, `_ = c
