@@ -390,9 +390,10 @@ func TestReplacedLogThatIsStillThere(t *testing.T) {
 		if _, err := a.Rebuild(context.Background()); !errors.Is(err, faultfs.ErrInjected) {
 			t.Errorf("rebuild: %v", err)
 		}
-		return update(a, put(2, "two"))
+		return nil
 	}
 	must(t, update(b, put(3, "three")))
+	must(t, update(a, put(2, "two")))
 	must(t, b.Close())
 	must(t, a.Close())
 	found, err := contentsOf(m)
