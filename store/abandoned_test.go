@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 
 	"example.com/convmem/store/vfs"
-	"github.com/oklog/ulid/v2"
 )
 
 // explosive is a mirror whose Apply panics at one payload.
@@ -145,7 +144,7 @@ func TestRefusedUpdateLeavesNoTraceInTheStage(t *testing.T) {
 	l, err := Open(context.Background(), vfs.NewMem(0), o)
 	must(t, err)
 	defer l.Close()
-	b := &batch{log: l, queued: map[ulid.ULID]change{}}
+	b := &batch{log: l}
 	b.restage()
 	putting := func(payloads ...string) *request {
 		r := &request{ctx: context.Background(), fn: func(tx *Tx) error {
@@ -163,5 +162,21 @@ func TestRefusedUpdateLeavesNoTraceInTheStage(t *testing.T) {
 	}
 	if taken := b.stage.(*pickyStage).taken; len(taken) != 1 || taken[0] != "before" {
 		t.Errorf("the stage holds %q", taken)
+	}
+}
+
+// What is queued is found whether it came before or after the first that asked.
+func TestQueuedChangesAreFound(t *testing.T) {
+	b := &batch{log: mustOpen(t, vfs.NewMem(0))}
+	for i := 1; i <= 3; i++ {
+		must(t, b.add([]change{put(i, "queued")}))
+		if i == 1 {
+			continue // nobody has asked yet
+		}
+		for asked := 1; asked <= i; asked++ {
+			if c, ok := b.change(id(asked)); !ok || string(c.payload) != "queued" {
+				t.Errorf("after %d changes, change %d is not there", i, asked)
+			}
+		}
 	}
 }

@@ -27,7 +27,8 @@ type batch struct {
 	groups   [][]change
 	frames   int
 	bytes    int64
-	// queued is the newest change of each record in groups.
+	// queued is the newest change of each record in groups, nil until somebody
+	// asks: a lone update never does.
 	queued map[ulid.ULID]change
 	lastID ulid.ULID
 	stage  Stage
@@ -67,7 +68,7 @@ func (t *Tx) Stage() Stage { return t.batch.stage }
 // Get returns a copy of the newest payload under id, queued or durable, without
 // what this Tx has put. Its errors are those of [View.Get].
 func (t *Tx) Get(id ulid.ULID) ([]byte, error) {
-	if c, ok := t.batch.queued[id]; ok {
+	if c, ok := t.batch.change(id); ok {
 		if c.kind == kindDelete {
 			return nil, ErrNotFound
 		}
@@ -170,7 +171,10 @@ func (r *request) run(tx *Tx) (err error) {
 
 // check refuses changes that could be written but not read again.
 func (b *batch) check(changes []change) error {
-	live := map[ulid.ULID]bool{} // as far as the changes before say
+	var live map[ulid.ULID]bool // as far as the changes before say
+	if len(changes) > 1 {
+		live = map[ulid.ULID]bool{}
+	}
 	for _, c := range changes {
 		if len(c.payload) > MaxPayload {
 			return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(c.payload), MaxPayload)
@@ -182,13 +186,33 @@ func (b *batch) check(changes []change) error {
 		if c.kind == kindDelete && !alive {
 			return fmt.Errorf("deleting %s: %w", c.id, ErrNotFound)
 		}
-		live[c.id] = c.kind == kindPut
+		if live != nil {
+			live[c.id] = c.kind == kindPut
+		}
 	}
 	return nil
 }
 
+// change returns the newest queued change of a record.
+func (b *batch) change(id ulid.ULID) (change, bool) {
+	if b.queued == nil {
+		b.queued = map[ulid.ULID]change{}
+		for _, group := range b.groups {
+			b.remember(group)
+		}
+	}
+	c, ok := b.queued[id]
+	return c, ok
+}
+
+func (b *batch) remember(changes []change) {
+	for _, c := range changes {
+		b.queued[c.id] = c
+	}
+}
+
 func (b *batch) isLive(id ulid.ULID) bool {
-	if c, ok := b.queued[id]; ok {
+	if c, ok := b.change(id); ok {
 		return c.kind == kindPut
 	}
 	_, ok := b.log.gen.table.get(id)
@@ -217,8 +241,10 @@ func (b *batch) add(changes []change) error {
 		b.restage() // some of the changes may be in it
 		return err
 	}
+	if b.queued != nil {
+		b.remember(changes)
+	}
 	for _, c := range changes {
-		b.queued[c.id] = c
 		if b.lastID.Compare(c.id) < 0 {
 			b.lastID = c.id
 		}

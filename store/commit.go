@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 )
 
 // finish makes the changes of a batch durable and visible, if there are any.
@@ -16,7 +17,10 @@ func (l *Log) finish(b *batch) error {
 // another. The caller has entered.
 func (l *Log) commit(groups [][]change) error {
 	l.wrote = true
-	batch, located, end := l.gen.encode(groups)
+	batch, located, end := l.gen.encode(l.buffer[:0], groups)
+	if cap(batch) <= keptBuffer {
+		l.buffer = batch
+	}
 	if _, err := l.gen.file.WriteAt(batch, l.gen.end.offset); err != nil {
 		return l.undo(err)
 	}
@@ -46,13 +50,16 @@ type writtenGroup struct {
 	end    position
 }
 
-// encode builds the frames of the groups and their bytes.
-func (g *generation) encode(groups [][]change) (batch []byte, made []writtenGroup, end position) {
+// keptBuffer is the largest buffer that is kept from one commit to the next.
+const keptBuffer = 1 << 20
+
+// encode builds the frames of the groups, and appends their bytes to batch.
+func (g *generation) encode(batch []byte, groups [][]change) (_ []byte, made []writtenGroup, end position) {
 	var size int64
 	for _, changes := range groups {
 		size += sizeOf(changes)
 	}
-	batch, end = make([]byte, 0, size), g.end
+	batch, end = slices.Grow(batch, int(size)), g.end
 	seq := g.lastSeq()
 	for _, changes := range groups {
 		group := writtenGroup{frames: make([]located, 0, len(changes))}

@@ -317,8 +317,8 @@ func TestLeftOverFrame(t *testing.T) {
 	}
 	states, _ := messages(t, l, 2)
 	taken := put(3, "acknowledged")
-	undone, _, _ := l.gen.encode([][]change{{put(3, "not written!"), put(4, "left over")}})
-	batch, _, _ := l.gen.encode([][]change{{taken}})
+	undone, _, _ := l.gen.encode(nil, [][]change{{put(3, "not written!"), put(4, "left over")}})
+	batch, _, _ := l.gen.encode(nil, [][]change{{taken}})
 	if frameSize(len(taken.payload)) != frameSize(len("not written!")) {
 		t.Fatal("the left-over frame does not stand right behind the other")
 	}

@@ -130,7 +130,7 @@ func TestTornFrameVouches(t *testing.T) {
 	stale := snapshot(t, m)[lockName]
 	must(t, update(l, put(6, "acknowledged"), put(7, "acknowledged too")))
 	end := l.gen.end.offset
-	batch, _, _ := l.gen.encode([][]change{{put(8, strings.Repeat("y", 900))}})
+	batch, _, _ := l.gen.encode(nil, [][]change{{put(8, strings.Repeat("y", 900))}})
 	log := append(snapshot(t, m)[logName(1)], batch[:512]...)
 	log[end-10] ^= 1
 	if found, err := contentsOf(disk{logName(1): log, lockName: stale}.restore(t)); !errors.Is(err, ErrCorrupt) {
@@ -143,7 +143,7 @@ func TestUnknownKind(t *testing.T) {
 	m := vfs.NewMem(0)
 	l := mustOpen(t, m)
 	messages(t, l, 5)
-	batch, _, _ := l.gen.encode([][]change{{{kind: kindCarry + 1, id: id(9), payload: []byte("later")}}})
+	batch, _, _ := l.gen.encode(nil, [][]change{{{kind: kindCarry + 1, id: id(9), payload: []byte("later")}}})
 	d := disk{logName(1): append(snapshot(t, m)[logName(1)], batch...)}
 	m = d.restore(t)
 	if _, err := contentsOf(m); !errors.Is(err, ErrCorrupt) {

@@ -36,7 +36,7 @@ var frozen = map[string]func(t *testing.T, m *vfs.Mem){
 	"torn": func(t *testing.T, m *vfs.Mem) {
 		l := mustOpen(t, m)
 		must(t, update(l, put(1, "one")))
-		batch, _, _ := l.gen.encode([][]change{{put(2, "never acknowledged")}})
+		batch, _, _ := l.gen.encode(nil, [][]change{{put(2, "never acknowledged")}})
 		_, err := l.gen.file.WriteAt(batch[:len(batch)-8], l.gen.end.offset)
 		must(t, err)
 	},

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"example.com/convmem/store/vfs"
@@ -111,7 +112,8 @@ type lockFile struct {
 	current slot
 	valid   bool
 
-	released time.Time // when this process last let go
+	released time.Time    // when this process last let go
+	waiting  atomic.Int64 // what the last peek found at waitingAt
 }
 
 // openLockFile opens LOCK, making it when there is none. Nothing is locked yet.
@@ -197,11 +199,7 @@ func (l *lockFile) stepBack(deadline time.Time) {
 	if time.Since(l.released) > courtesy || time.Until(deadline) < courtesy {
 		return
 	}
-	b := make([]byte, 8)
-	if n, _ := l.file.ReadAt(b, waitingAt); n < len(b) {
-		return // a hint that cannot be read is no hint
-	}
-	since := time.Since(time.UnixMilli(int64(binary.LittleEndian.Uint64(b))))
+	since := time.Since(time.UnixMilli(l.waiting.Load()))
 	if -freshWait < since && since < freshWait {
 		time.Sleep(courtesy)
 	}
@@ -253,7 +251,9 @@ func (l *lockFile) peek() (s slot, valid bool, waiting int64, err error) {
 			break
 		}
 	}
-	return s, valid, int64(binary.LittleEndian.Uint64(b[waitingAt-slotA:])), nil
+	waiting = int64(binary.LittleEndian.Uint64(b[waitingAt-slotA:]))
+	l.waiting.Store(waiting)
+	return s, valid, waiting, nil
 }
 
 // newerSlot returns the intact slot with the greater counter, and whether one is

@@ -118,6 +118,7 @@ type Log struct {
 	// replaced log could not be removed, which is tried again then.
 	wrote    bool
 	leftover bool
+	buffer   []byte // of commits
 
 	state health
 }

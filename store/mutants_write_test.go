@@ -103,8 +103,12 @@ func queueMutants() []mutant {
 		err = added
 	}`, "TestFailedUpdateWritesNothing"},
 		{"batch: Get does not see what is queued", batch, `
-	if c, ok := t.batch.queued[id]; ok {`, `
-	if c, ok := t.batch.queued[id]; ok && false {`, "TestQueuedChangesAreSeen"},
+	if c, ok := t.batch.change(id); ok {`, `
+	if c, ok := t.batch.change(id); ok && false {`, "TestQueuedChangesAreSeen"},
+		{"batch: what was queued before the first look is not seen", batch, `
+			b.remember(group)`, `
+			_ = group`, "TestQueuedChangesAreFound"},
+		{"batch: what is queued after the first look is not seen", batch, `	if b.queued != nil {`, `	if false {`, "TestQueuedChangesAreFound"},
 		{"batch: Get sees what is queued to be deleted", batch, `
 		if c.kind == kindDelete {
 			return nil, ErrNotFound

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 )
 
 // request is a call of Update that waits for its batch.
@@ -15,7 +13,7 @@ type request struct {
 	ctx      context.Context
 	fn       func(*Tx) error
 	deadline time.Time     // for LOCK
-	turn     chan struct{} // receives one value: the request leads, or is over
+	turn     chan struct{} // receives one value: the request leads now, or is over
 	leads    bool
 	// dependent: fn saw, or made, changes of its batch.
 	dependent bool
@@ -39,6 +37,9 @@ func (q *queue) join(r *request) bool {
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, r)
 	r.leads, q.leading = !q.leading, true
+	if !r.leads {
+		r.turn = make(chan struct{}, 1)
+	}
 	return r.leads
 }
 
@@ -107,7 +108,7 @@ func (l *Log) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := cancelled(ctx); err != nil {
 		return err
 	}
-	r := &request{ctx: ctx, fn: fn, deadline: l.deadline(), turn: make(chan struct{}, 1)}
+	r := &request{ctx: ctx, fn: fn, deadline: l.deadline()}
 	if !l.queue.join(r) {
 		select {
 		case <-r.turn:
@@ -143,7 +144,7 @@ func (l *Log) lead(r *request) {
 		r.err = l.state.noteEntry(err)
 		return
 	}
-	b := &batch{log: l, queued: map[ulid.ULID]change{}, lastID: l.gen.lastID}
+	b := &batch{log: l, lastID: l.gen.lastID}
 	err = errAbandoned
 	// Also when a function of somebody else panics, or ends the goroutine.
 	defer func() {

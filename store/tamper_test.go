@@ -155,7 +155,7 @@ func TestLockOfTheLogBefore(t *testing.T) {
 func twoTails(t *testing.T, l *Log) (other []byte, end int64) {
 	t.Helper()
 	must(t, update(l, put(1, "one"), put(2, "two")))
-	other, _, _ = l.gen.encode([][]change{{put(4, "other")}})
+	other, _, _ = l.gen.encode(nil, [][]change{{put(4, "other")}})
 	end = l.gen.end.offset
 	must(t, update(l, put(3, "three")))
 	if size := l.gen.end.offset - end; size != int64(len(other)) {
@@ -190,7 +190,7 @@ func TestAnotherTail(t *testing.T) {
 func TestVerifyOfAnotherTail(t *testing.T) {
 	m := vfs.NewMem(0)
 	l := mustOpen(t, m)
-	other, _, _ := l.gen.encode([][]change{{put(1, "other")}})
+	other, _, _ := l.gen.encode(nil, [][]change{{put(1, "other")}})
 	end := l.gen.end.offset
 	must(t, update(l, put(1, "taken")))
 	if _, err := l.Verify(context.Background(), nil); err != nil {
