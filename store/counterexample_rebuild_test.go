@@ -238,6 +238,7 @@ func (w *world) slot() (counts slot, valid bool) {
 // copy, to load or to catch up on, the operations during which others are BUSY
 // are as many as for a small store.
 func TestBulkWorkHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	for name, r := range map[string]role{"rebuild": roles[4], "open": roles[0], "catching up": roles[1]} {
 		small, large := busyPoints(t, r, 2), busyPoints(t, r, 12)
 		if small == 0 || small != large {

@@ -115,6 +115,7 @@ func contentsOf(m *vfs.Mem) (contents, error) {
 }
 
 func TestEveryBitFlip(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		how  string
 		lock bool // LOCK is still there

@@ -136,6 +136,7 @@ var syncKinds = []faultfs.Kind{faultfs.Sync, faultfs.SyncDir}
 // removes nothing any more, whatever it is asked to do, its own unfinished file
 // excepted, and shows what others write; others repair what it left and go on.
 func TestNothingIsWrittenAfterAFailedSync(t *testing.T) {
+	t.Parallel()
 	cases := 0
 	for _, r := range roles[1:5] {
 		for _, s := range settings {

@@ -10,6 +10,7 @@ import (
 // A process that holds LOCK for life keeps others from writing, not from reading
 // what it writes, and when it is killed anywhere they go on.
 func TestBesideAnExclusiveProcess(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		schedules, cuts := 0, 0
 		chosen := thinned(sample(5, 1))
