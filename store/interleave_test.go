@@ -211,7 +211,7 @@ func preempted(t *testing.T, s setting, a, b role, k, ending int) (cuts, busy in
 	}
 	watcher.must(viewCall())
 	w.agree()
-	cuts = w.powerCut(sample(1, 4))
+	cuts = w.powerCut(sample(1, 2))
 	switch ending {
 	case goesOn:
 		pa.finish()
@@ -230,7 +230,7 @@ func (w *world) close() int {
 	w.t.Helper()
 	w.agree()
 	w.goOnWriting()
-	return w.powerCut(sample(1, 4))
+	return w.powerCut(sample(1, 2))
 }
 
 // Creation has no log to begin with: two processes make the same store.

@@ -37,9 +37,6 @@ func (q *queue) join(r *request) bool {
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, r)
 	r.leads, q.leading = !q.leading, true
-	if !r.leads {
-		r.turn = make(chan struct{}, 1)
-	}
 	return r.leads
 }
 
@@ -108,7 +105,7 @@ func (l *Log) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := cancelled(ctx); err != nil {
 		return err
 	}
-	r := &request{ctx: ctx, fn: fn, deadline: l.deadline()}
+	r := &request{ctx: ctx, fn: fn, deadline: l.deadline(), turn: make(chan struct{}, 1)}
 	if !l.queue.join(r) {
 		select {
 		case <-r.turn:
