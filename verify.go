@@ -125,7 +125,7 @@ func (db *DB) backup(ctx context.Context, dir string) error {
 		return err
 	}
 	err = db.log.Backup(ctx, to)
-	if errors.Is(err, store.ErrOccupied) {
+	if errors.Is(err, store.ErrStoreExists) {
 		return invalid("dir", "%v, want an empty one", err)
 	}
 	return err

@@ -9,11 +9,8 @@ import (
 	"example.com/convmem/store/vfs"
 )
 
-// ErrOccupied: the directory that a backup should go to holds files of a store.
-var ErrOccupied = errors.New("the directory holds a store already")
-
 // Backup writes a copy of the store into another directory, which must not hold
-// one (ErrOccupied, and nothing is touched) and must not be used by anybody else
+// one (ErrStoreExists, and nothing is touched) and must not be used by anybody else
 // meanwhile. The copy opens like a store that was closed. It holds one state, at
 // least as new as everything acknowledged before the call, in whatever process:
 // every live record as it is, with its sequence number, and the greatest id and
@@ -43,7 +40,7 @@ func (l *Log) Backup(ctx context.Context, to vfs.FS) error {
 		return err
 	}
 	if name, found := fileOfStore(names); found {
-		return fmt.Errorf("%w: %s", ErrOccupied, name)
+		return fmt.Errorf("%w: %s", ErrStoreExists, name)
 	}
 	target := &Log{options: l.options, fs: vfs.Count(to)}
 	if err := target.removeAll(newPrefix); err != nil {
@@ -79,7 +76,8 @@ func fileOfStore(names []string) (string, bool) {
 	return names[i], true
 }
 
-// copyTo makes copies until one is of a log that was not replaced meanwhile.
+// copyTo writes into the directory of target, which is no open Log but the place
+// where one will be. It makes copies until one is of a log that was not replaced meanwhile.
 func (l *Log) copyTo(ctx context.Context, target *Log) (*compaction, error) {
 	for {
 		if err := l.View(ctx, func(*View) error { return nil }); err != nil {
@@ -100,8 +98,8 @@ func (l *Log) copyOnce(ctx context.Context, target *Log) (*compaction, error) {
 		return nil, l.unlessReplaced(&old, err)
 	}
 	old.file = file
-	c, err := target.beginBackup(old, live, carry)
-	if err != nil {
+	c := &compaction{old: old, live: live, carry: carry}
+	if err := c.begin(target, old.header.generation, newPrefix, noSink{}); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	err = c.copyRecords(ctx)
@@ -120,21 +118,6 @@ func (l *Log) unlessReplaced(g *generation, err error) error {
 		return standing
 	}
 	return err
-}
-
-// beginBackup begins a copy in the directory of l, which is no open Log but the
-// place where one will be.
-func (l *Log) beginBackup(old generation, live *frozenTable, carry []byte) (*compaction, error) {
-	h, err := l.newHeader(old.header.generation)
-	if err != nil {
-		return nil, err
-	}
-	tmp, err := l.createTemporary(newPrefix)
-	if err != nil {
-		return nil, err
-	}
-	gen := newGeneration(logName(h.generation), tmp.file, h, noSink{})
-	return &compaction{old: old, live: live, carry: carry, tmp: tmp, gen: gen}, nil
 }
 
 // noSink is for copies that nobody will look at.

@@ -148,7 +148,7 @@ func TestBackupNeedsADirectoryWithoutStore(t *testing.T) {
 			}
 		}
 		before := snapshot(t, to)
-		if err := backup(l, to); !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), name) {
+		if err := backup(l, to); !errors.Is(err, ErrStoreExists) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(before, snapshot(t, to)); diff != "" {

@@ -108,15 +108,8 @@ func rebuildMutants() []mutant {
 	return []mutant{
 		{"rebuild: unfinished files of others stay", file, `errors.Join(l.removeAll(rebuildPrefix), l.removeAll(snapshotPrefix))`, `error(nil)`, "TestUnfinishedFilesOfTheDeadAreRemoved"},
 		{"rebuild: the copy is not synced", file, `c.tmp.file.Sync(); err`, `error(nil); err`, "TestRebuildMarksLockBeforeItPublishes"},
-		{"rebuild: the copy is not read back", file, `
-	s := newScanner(c.tmp.file, c.gen.salt, from, c.gen.end.offset)
-`, `
-	if true {
-		return nil
-	}
-	s := newScanner(c.tmp.file, c.gen.salt, from, c.gen.end.offset)
-`, "TestRebuildReadsTheCopyBack"},
-		{"rebuild: the header is not read back", file, `if !bytes.Equal(back, c.gen.header.encode()) {`, `if false {`, "TestRebuildReadsTheCopyBack"},
+		{"rebuild: the copy is not read back", file, `return checkFrames(c.tmp.file, c.gen.salt, from, c.gen.end)`, `return nil`, "TestRebuildReadsTheCopyBack"},
+		{"rebuild: the header is not read back", file, `if !bytes.Equal(back, want.encode()) {`, `if false {`, "TestRebuildReadsTheCopyBack"},
 		{"rebuild: what was written meanwhile is not copied", file, `for s.at.offset < old.end.offset {`, `for false {`, "TestRebuildWhileWriting"},
 		{"rebuild: records of others pass for the one that was sought", "generation.go", `if err == nil && (f.id != id || f.kind != kindPut) {`, `if false {`, "TestRebuildOverMisdirectedWrite"},
 		{"rebuild: parts of groups wait for the rest", file, `f.more = false`, ``, "TestRebuildEndsGroups"},

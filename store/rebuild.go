@@ -172,17 +172,25 @@ func (l *Log) beginCopy() (*compaction, error) {
 		return nil, err
 	}
 	old.file = file
-	h, err := l.newHeader(old.header.generation + 1)
-	if err != nil {
+	c := &compaction{old: old, live: live, carry: carry}
+	if err := c.begin(l, old.header.generation+1, rebuildPrefix, l.options.NewSink()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	tmp, err := l.createTemporary(rebuildPrefix)
+	return c, nil
+}
+
+// begin makes the file of the new generation in the directory of target.
+func (c *compaction) begin(target *Log, number uint64, prefix string, sink Sink) error {
+	h, err := target.newHeader(number)
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return err
 	}
-	gen := newGeneration(logName(h.generation), tmp.file, h, l.options.NewSink())
-	gen.table = newTableFor(live.len())
-	return &compaction{old: old, live: live, carry: carry, tmp: tmp, gen: gen}, nil
+	if c.tmp, err = target.createTemporary(prefix); err != nil {
+		return err
+	}
+	c.gen = newGeneration(logName(number), c.tmp.file, h, sink)
+	c.gen.table = newTableFor(c.live.len())
+	return nil
 }
 
 // freeze returns the state of the log file as it is now, without table and sink
@@ -273,13 +281,31 @@ func (c *compaction) seal(from position) error {
 	if err := c.tmp.file.Sync(); err != nil {
 		return err
 	}
-	s := newScanner(c.tmp.file, c.gen.salt, from, c.gen.end.offset)
-	for s.at.offset < c.gen.end.offset {
+	return checkFrames(c.tmp.file, c.gen.salt, from, c.gen.end)
+}
+
+// checkFrames reads back the frames of a new log: they must lead, checksum by
+// checksum, from one position to the other.
+func checkFrames(f vfs.File, salt uint32, from, to position) error {
+	s := newScanner(f, salt, from, to.offset)
+	for s.at.offset < to.offset {
 		if _, err := s.next(); err != nil {
 			return fmt.Errorf("%w: %w", errCopy, err)
 		}
 	}
-	if s.at != c.gen.end {
+	if s.at != to {
+		return errCopy
+	}
+	return nil
+}
+
+// checkHeader reads back the header of a new log.
+func checkHeader(f vfs.File, want header) error {
+	back := make([]byte, headerSize)
+	if n, err := f.ReadAt(back, 0); n < len(back) {
+		return err
+	}
+	if !bytes.Equal(back, want.encode()) {
 		return errCopy
 	}
 	return nil
@@ -315,14 +341,7 @@ func (c *compaction) finish(old *generation) error {
 	if err := c.seal(sealed); err != nil {
 		return err
 	}
-	back := make([]byte, headerSize)
-	if n, err := c.tmp.file.ReadAt(back, 0); n < len(back) {
-		return err
-	}
-	if !bytes.Equal(back, c.gen.header.encode()) {
-		return errCopy
-	}
-	return nil
+	return checkHeader(c.tmp.file, c.gen.header)
 }
 
 // errCopy marks a copy that differs from what was written. The old log is

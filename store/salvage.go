@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,8 +14,8 @@ import (
 )
 
 var (
-	// ErrStoreExists: the directory that [Salvage] should fill holds a store,
-	// or the LOCK of one.
+	// ErrStoreExists: the directory that [Salvage] or [Log.Backup] should fill
+	// holds files of a store.
 	ErrStoreExists = errors.New("the directory holds a store already")
 	// ErrNoStore: the directory that [Salvage] should read holds no log.
 	ErrNoStore = errors.New("the directory holds no store")
@@ -306,24 +305,11 @@ func (w *logWriter) seal(lastSeq uint64, lastID ulid.ULID) error {
 // readBack checks what the file holds now: the header must be the one that was
 // written and valid, and the frames must lead, checksum by checksum, to the end.
 func (w *logWriter) readBack() error {
-	back, err := readExactly(w.file, 0, headerSize)
-	if err != nil {
+	if err := checkHeader(w.file, w.header); err != nil {
 		return err
 	}
-	if !bytes.Equal(back, w.header.encode()) {
-		return errCopy
-	}
-	if _, err := decodeHeader(logName(1), back); err != nil {
+	if _, err := decodeHeader(logName(1), w.header.encode()); err != nil {
 		return fmt.Errorf("%w: %w", errCopy, err)
 	}
-	s := newScanner(w.file, w.header.salt(), w.header.start(), w.end.offset)
-	for s.at.offset < w.end.offset {
-		if _, err := s.next(); err != nil {
-			return fmt.Errorf("%w: %w", errCopy, err)
-		}
-	}
-	if s.at != w.end {
-		return errCopy
-	}
-	return nil
+	return checkFrames(w.file, w.header.salt(), w.header.start(), w.end)
 }
