@@ -12,7 +12,8 @@ import (
 // and what checks of new records need to know. It is the log's store.Sink, so
 // nothing changes it while a view or another change looks at it.
 type catalog struct {
-	spaces map[string]*space
+	analyzer index.Analyzer
+	spaces   map[string]*space
 	// elsewhere finds messages outside the namespace "", which needs no entry.
 	elsewhere map[ulid.ULID]*space
 	// sequence is that of the last record applied.
@@ -33,17 +34,18 @@ type space struct {
 // sessionKey is an idempotency key within its session.
 type sessionKey struct{ session, key string }
 
-func newCatalog() *catalog {
+func newCatalog(a index.Analyzer) *catalog {
 	return &catalog{
-		spaces:    map[string]*space{"": newSpace("")},
+		analyzer:  a,
+		spaces:    map[string]*space{"": newSpace("", a)},
 		elsewhere: map[ulid.ULID]*space{},
 	}
 }
 
-func newSpace(name string) *space {
+func newSpace(name string, a index.Analyzer) *space {
 	return &space{
 		name:      name,
-		index:     index.New(),
+		index:     index.New(a),
 		revisions: map[ulid.ULID]int64{},
 		byKey:     map[sessionKey]ulid.ULID{},
 		keys:      map[ulid.ULID]sessionKey{},
@@ -55,14 +57,14 @@ func (c *catalog) space(namespace string) *space {
 	if s, ok := c.spaces[namespace]; ok {
 		return s
 	}
-	return newSpace(namespace)
+	return newSpace(namespace, c.analyzer)
 }
 
 // grow returns a namespace for changing.
 func (c *catalog) grow(namespace string) *space {
 	s, ok := c.spaces[namespace]
 	if !ok {
-		s = newSpace(strings.Clone(namespace))
+		s = newSpace(strings.Clone(namespace), c.analyzer)
 		c.spaces[s.name] = s
 	}
 	return s

@@ -8,28 +8,87 @@ import (
 	"maps"
 	"slices"
 
+	"example.com/convmem/index"
 	"example.com/convmem/store"
+	"github.com/oklog/ulid/v2"
 )
 
-// What cursors need and live messages do not tell is kept in a section of the
-// snapshot and carried over rebuilds. All numbers are uvarints:
+// A snapshot has two sections. What cursors need and live messages do not tell is
+// also carried over rebuilds. All numbers are uvarints:
 //
-//	sequence, then for each namespace {name length, name, past length, past}
+//	history   sequence, then for each namespace {name length, name, past length, past}
+//	messages  count, then for each namespace {name length, name, index,
+//	          revisions count, then {id 16 bytes, revision},
+//	          keys count, then {id 16 bytes, key length, key}}
 const (
-	historySection        = "history"
-	historySectionVersion = 1
+	historySection         = "history"
+	historySectionVersion  = 1
+	messagesSection        = "messages"
+	messagesSectionVersion = 1
 )
 
 // Save implements [store.Saver].
 func (c *catalog) Save() []store.Section {
-	b := c.past()
+	past := c.past()
+	var spaces []savedSpace
+	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
+		spaces = append(spaces, c.spaces[name].save())
+	}
 	return []store.Section{{
 		Name: historySection, Version: historySectionVersion,
 		Write: func(w io.Writer) error {
-			_, err := w.Write(b)
+			_, err := w.Write(past)
 			return err
 		},
+	}, {
+		Name: messagesSection, Version: messagesSectionVersion,
+		Write: func(w io.Writer) error { return writeSpaces(w, spaces) },
 	}}
+}
+
+// savedSpace is a namespace as it was at one moment.
+type savedSpace struct {
+	name      string
+	index     *index.Saved
+	revisions map[ulid.ULID]int64
+	keys      map[ulid.ULID]sessionKey
+}
+
+func (s *space) save() savedSpace {
+	return savedSpace{
+		name: s.name, index: s.index.Save(), revisions: maps.Clone(s.revisions), keys: maps.Clone(s.keys),
+	}
+}
+
+func writeSpaces(w io.Writer, spaces []savedSpace) error {
+	_, err := w.Write(binary.AppendUvarint(nil, uint64(len(spaces))))
+	for _, s := range spaces {
+		if err == nil {
+			err = s.write(w)
+		}
+	}
+	return err
+}
+
+func (s *savedSpace) write(w io.Writer) error {
+	if _, err := w.Write(appendBytes(nil, []byte(s.name))); err != nil {
+		return err
+	}
+	if err := s.index.Write(w); err != nil {
+		return err
+	}
+	b := binary.AppendUvarint(nil, uint64(len(s.revisions)))
+	for _, id := range slices.SortedFunc(maps.Keys(s.revisions), ulid.ULID.Compare) {
+		b = append(b, id[:]...)
+		b = binary.AppendUvarint(b, uint64(s.revisions[id]))
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.keys)))
+	for _, id := range slices.SortedFunc(maps.Keys(s.keys), ulid.ULID.Compare) {
+		b = append(b, id[:]...)
+		b = appendBytes(b, []byte(s.keys[id].key))
+	}
+	_, err := w.Write(b)
+	return err
 }
 
 // Carry implements [store.Carrier].
@@ -57,20 +116,6 @@ func (c *catalog) past() []byte {
 
 func appendBytes(b, value []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(value))), value...)
-}
-
-// Restore implements [store.Saver]. The messages themselves are applied again:
-// their words are in no section.
-func (c *catalog) Restore(find func(name string) (store.SavedSection, bool)) (complete bool, err error) {
-	section, ok := find(historySection)
-	if !ok || section.Version != historySectionVersion {
-		return false, nil
-	}
-	b := make([]byte, section.Size)
-	if _, err := io.ReadFull(section.Data, b); err != nil {
-		return false, err
-	}
-	return false, c.Receive(b)
 }
 
 var errPast = errors.New("what earlier moments left to remember cannot be decoded")

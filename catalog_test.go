@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/convmem/index"
 	"example.com/convmem/store"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/oklog/ulid/v2"
@@ -70,7 +71,7 @@ func TestCatalogInvariants(t *testing.T) {
 		{"key used in another namespace", []store.Record{put(1, 1, keyed("k")), put(2, 2, func(r *record) { keyed("k")(r); r.namespace = "n" })}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			catalog := newCatalog()
+			catalog := newCatalog(index.Standard())
 			last := len(c.records) - 1
 			for _, r := range c.records[:last] {
 				if err := catalog.Apply(r); err != nil {
@@ -96,7 +97,7 @@ func apply(t *testing.T, c *catalog, records ...store.Record) {
 
 // TestNamespacesAreApart puts the same session into two namespaces.
 func TestNamespacesAreApart(t *testing.T) {
-	c := newCatalog()
+	c := newCatalog(index.Standard())
 	tenant := func(r *record) { r.namespace = "tenant" }
 	apply(t, c, put(1, 1, nil), put(2, 2, tenant), put(3, 3, tenant), put(4, 4, nil), deletion(5, 3))
 	for namespace, want := range map[string][]ulid.ULID{
@@ -114,7 +115,7 @@ func TestNamespacesAreApart(t *testing.T) {
 
 // TestCatalogForgetsTheDeleted looks for anything that a deletion leaves behind.
 func TestCatalogForgetsTheDeleted(t *testing.T) {
-	c := newCatalog()
+	c := newCatalog(index.Standard())
 	everything := func(r *record) { keyed("k")(r); r.message.Revision, r.namespace = 7, "n" }
 	apply(t, c, put(1, 1, everything), deletion(2, 1))
 	s := c.space("n")
@@ -127,12 +128,12 @@ func TestCatalogForgetsTheDeleted(t *testing.T) {
 // the trace of a deletion.
 func TestCatalogAfterARebuild(t *testing.T) {
 	session := func(name string) func(*record) { return func(r *record) { r.message.SessionID = name } }
-	old := newCatalog()
+	old := newCatalog(index.Standard())
 	apply(t, old, put(1, 1, session("a")), put(2, 2, session("b")), put(3, 3, session("a")))
 	horizon, sequence := old.space("").index.LastID(), old.sequence
 	apply(t, old, deletion(4, 3))
 
-	rebuilt := newCatalog()
+	rebuilt := newCatalog(index.Standard())
 	apply(t, rebuilt, put(1, 1, session("a")), put(2, 2, session("b")))
 	if err := rebuilt.Receive(old.past()); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/convmem/index"
 	"example.com/convmem/store"
 	"example.com/convmem/store/vfs"
 )
@@ -34,6 +35,14 @@ type Options struct {
 	// ReadOnly opens a store that must exist and changes nothing in its
 	// directory. Every change fails with ErrReadOnly as its cause.
 	ReadOnly bool
+	// Analyzer turns text into the terms that search knows; nil means
+	// [index.Standard], which knows the scripts of the world. Processes that
+	// share a store should use the same one: each finds what its own analyzer
+	// makes of the text. With another analyzer than the last time, Open indexes
+	// all text again.
+	Analyzer Analyzer
+	// Reranker, unless nil, puts the best hits of each search in another order.
+	Reranker Reranker
 	// Logger hears of recoveries and failures; nil discards. It is never told
 	// what a message says.
 	Logger *slog.Logger
@@ -60,6 +69,9 @@ type DB struct {
 	now            func() time.Time
 	entropy        io.Reader
 	maxResultBytes int
+	analyzer       Analyzer
+	reranker       Reranker // or nil
+	logger         *slog.Logger
 	namespace      string // the part of the store that all methods see
 }
 
@@ -74,7 +86,8 @@ var _ Store = (*DB)(nil)
 // longer than Options.LockWait or has the store for itself, with [CodeCorrupt] when stored data is damaged or of a newer version, in which
 // case nothing was changed, and with [CodeIO].
 //
-// Opening costs one pass over the log: text is read and indexed again.
+// Opening reads the snapshot and the part of the log that it does not cover, the
+// text of which is indexed; without a usable snapshot that is the whole log.
 func Open(ctx context.Context, dir string, o *Options) (*DB, error) {
 	if o == nil {
 		o = &Options{}
@@ -99,7 +112,7 @@ func open(ctx context.Context, dir string, o Options) (*DB, error) {
 		o.FS = fsys
 	}
 	log, err := store.Open(ctx, o.FS, store.Options{
-		NewSink:   func() store.Sink { return newCatalog() },
+		NewSink:   func() store.Sink { return newCatalog(o.Analyzer) },
 		LockWait:  o.LockWait,
 		Exclusive: o.Exclusive,
 		ReadOnly:  o.ReadOnly,
@@ -110,7 +123,10 @@ func open(ctx context.Context, dir string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{log: log, now: o.Now, entropy: o.Entropy, maxResultBytes: o.MaxResultBytes}, nil
+	return &DB{
+		log: log, now: o.Now, entropy: o.Entropy, maxResultBytes: o.MaxResultBytes,
+		analyzer: o.Analyzer, reranker: o.Reranker, logger: o.Logger,
+	}, nil
 }
 
 func directory(dir string, readOnly bool) (vfs.FS, error) {
@@ -142,6 +158,13 @@ func (o Options) withDefaults() Options {
 		o.Entropy = rand.Reader
 	} else {
 		o.Entropy = &lockedReader{reader: o.Entropy}
+	}
+	if o.Analyzer == nil {
+		o.Analyzer = index.Standard()
+	}
+	o.Analyzer = index.Checked(o.Analyzer)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxResultBytes == 0 {
 		o.MaxResultBytes = defaultMaxResultBytes

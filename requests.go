@@ -211,6 +211,9 @@ type SearchResult struct {
 	Hits []Hit
 	// Truncated is true when the size budget or a damaged message cut hits.
 	Truncated bool
+	// RerankError says why the hits are not in the order of Options.Reranker,
+	// which failed. It is "" otherwise, and without a Reranker.
+	RerankError string
 }
 
 // Field names a part of a message that search looks at.

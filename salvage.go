@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"example.com/convmem/index"
 	"example.com/convmem/store"
 	"example.com/convmem/store/vfs"
 )
@@ -95,7 +96,7 @@ func salvage(ctx context.Context, from, to string, o Options) (store.SalvageRepo
 		return store.SalvageReport{}, err
 	}
 	report, err := store.Salvage(ctx, old, fresh, store.Options{
-		NewSink: func() store.Sink { return newCatalog() },
+		NewSink: func() store.Sink { return newCatalog(index.Standard()) },
 		Now:     o.Now,
 		Rand:    o.Entropy,
 		Logger:  o.Logger,

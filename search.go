@@ -2,57 +2,111 @@ package convmem
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"example.com/convmem/index"
 	"example.com/convmem/search"
+	"example.com/convmem/store"
 	"github.com/oklog/ulid/v2"
 )
 
-// Search implements [Store]. Ranking reads no message; each hit and each
-// neighbour costs one read of the disk.
+// Search implements [Store]. Finding the hits reads no message and keeps nobody
+// waiting; each hit and each neighbour costs one read of the disk.
 func (db *DB) Search(ctx context.Context, r SearchRequest) (SearchResult, error) {
 	r = r.withDefaults()
 	if err := r.check(); err != nil {
 		return SearchResult{}, fail("search", err)
 	}
-	var b searchBuilder
-	err := db.at(ctx, r.MaxContentCharacters, func(m *moment) error {
-		b = searchBuilder{request: r, room: allowance{left: db.maxResultBytes}}
-		return b.build(m)
-	})
-	if err != nil {
+	b := searchBuilder{request: r, budget: db.maxResultBytes}
+	find := db.find
+	if db.reranker != nil {
+		find = db.findReranked
+	}
+	if err := find(ctx, &b); err != nil {
 		return SearchResult{}, fail("search", err)
 	}
 	return b.result, nil
+}
+
+// find fills in the result of b.
+func (db *DB) find(ctx context.Context, b *searchBuilder) error {
+	return db.rank(ctx, b.request, func(m *moment, found []search.Hit) error {
+		m.cut = b.request.MaxContentCharacters
+		return b.build(m, found)
+	})
+}
+
+// A search whose candidates changed while they were scored begins again, and the
+// last time does it all at one moment, for which changes wait.
+const searchAttempts = 3
+
+// rank calls use with the hits, best first, at a moment at which they are live.
+// What use does counts only when it is called for the last time.
+func (db *DB) rank(ctx context.Context, r SearchRequest, use func(*moment, []search.Hit) error) error {
+	s := search.New(db.analyzer, search.Query{Text: r.Query, Filter: r.filter(), Limit: r.Limit})
+	begin := func(m *moment) error {
+		s.Begin(m.space.index)
+		return nil
+	}
+	done := false
+	finish := func(m *moment) error {
+		found, ok := s.Finish(m.space.index)
+		if done = ok; !ok {
+			return nil
+		}
+		return use(m, found)
+	}
+	for attempt := 1; attempt < searchAttempts && !done; attempt++ {
+		if err := db.at(ctx, 0, begin); err != nil {
+			return err
+		}
+		if err := s.Score(ctx); err != nil {
+			return err
+		}
+		if err := db.at(ctx, 0, finish); err != nil {
+			return err
+		}
+	}
+	if done {
+		return nil
+	}
+	return db.at(ctx, 0, func(m *moment) error {
+		s.Begin(m.space.index)
+		if err := s.Score(ctx); err != nil {
+			return err
+		}
+		return finish(m)
+	})
 }
 
 // searchBuilder completes what ranking found. Messages of hits come before
 // previews: a preview gets only the room that all hits leave.
 type searchBuilder struct {
 	request SearchRequest
+	budget  int // of the result, in bytes
 	room    allowance
 	ids     []ulid.ULID // of result.Hits
 	result  SearchResult
 }
 
-func (b *searchBuilder) build(m *moment) error {
-	found, err := search.Run(m.ctx, m.space.index, search.Query{
-		Text: b.request.Query, Filter: b.request.filter(), Limit: b.request.Limit,
-	})
-	if err != nil {
-		return err
-	}
+func (b *searchBuilder) build(m *moment, found []search.Hit) error {
+	b.room, b.ids = allowance{left: b.budget}, nil
+	b.result = SearchResult{RerankError: b.result.RerankError}
 	if err := b.addHits(m, found); err != nil {
 		return err
 	}
 	return b.addPreviews(m)
 }
 
-// addHits skips what is damaged and stops where the room ends.
+// addHits skips what is damaged, and what was deleted since it was found, and
+// stops where the room ends.
 func (b *searchBuilder) addHits(m *moment, found []search.Hit) error {
 	for _, f := range found {
 		message, err := m.message(f.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
 		if isDamagedMessage(err) {
 			b.result.Truncated = true
 			continue

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/convmem/index"
 	"example.com/convmem/store"
 	"github.com/oklog/ulid/v2"
 )
 
 func checkedCatalog(t *testing.T) *catalog {
 	t.Helper()
-	c := newCatalog()
+	c := newCatalog(index.Standard())
 	in := func(namespace string, change func(*record)) func(*record) {
 		return func(r *record) { r.namespace = namespace; change(r) }
 	}
@@ -60,7 +61,7 @@ func TestCatalogCheck(t *testing.T) {
 // A catalog that was filled from a compacted log equals one that lived through
 // everything.
 func TestCatalogCheckAfterCompaction(t *testing.T) {
-	lived, compacted := checkedCatalog(t), newCatalog()
+	lived, compacted := checkedCatalog(t), newCatalog(index.Standard())
 	apply(t, lived, deletion(10, 7)) // "gone" is an empty namespace now
 	apply(t, compacted, put(1, 1, keyed("secret one")), put(2, 2, keyed("secret two")), put(5, 3, revision(2)))
 	for n, change := range map[byte]func(*record){4: keyed("secret three"), 5: revision(7)} {

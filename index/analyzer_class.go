@@ -24,6 +24,12 @@ func classify(r rune) class {
 	switch {
 	case r < utf8.RuneSelf:
 		return classifyASCII(byte(r))
+	case isCyrillicLetter(r):
+		return word
+	case isKana(r), isCommonHan(r): // without a look into a table, as the next
+		return cjk
+	case isHangulSyllable(r):
+		return hangul
 	case unicode.IsLetter(r) || unicode.IsNumber(r):
 		return classifyLetter(r)
 	case isMark(r):
@@ -55,9 +61,7 @@ func classifyLetter(r rune) class {
 	switch {
 	case r < 0x0E00:
 		return word
-	case 0x4E00 <= r && r <= 0x9FFF:
-		return cjk // most of Han, told without a table
-	case 0xAC00 <= r && r <= 0xD7FF || unicode.Is(unicode.Hangul, r):
+	case unicode.Is(unicode.Hangul, r):
 		return hangul
 	case isSpaceless(r):
 		return spaceless
@@ -66,6 +70,11 @@ func classifyLetter(r rune) class {
 	}
 	return word
 }
+
+func isCyrillicLetter(r rune) bool { return 0x0400 <= r && r <= 0x0481 }
+func isKana(r rune) bool           { return 0x3041 <= r && r <= 0x3096 || 0x30A1 <= r && r <= 0x30FA }
+func isCommonHan(r rune) bool      { return 0x4E00 <= r && r <= 0x9FFF }
+func isHangulSyllable(r rune) bool { return 0xAC00 <= r && r <= 0xD7A3 }
 
 // The long vowel mark and the closing mark belong to no single script.
 func isCJK(r rune) bool {
@@ -107,6 +116,9 @@ func scriptOf(r rune, before script) script {
 	if r < utf8.RuneSelf {
 		return 0
 	}
+	if isCyrillicLetter(r) {
+		return 2
+	}
 	tables := [...]*unicode.RangeTable{
 		unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Arabic, unicode.Hebrew, unicode.Devanagari,
 		unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Armenian, unicode.Georgian, unicode.Ethiopic,
@@ -128,6 +140,9 @@ func scriptOf(r rune, before script) script {
 func isDigit(r rune) bool {
 	if r < utf8.RuneSelf {
 		return '0' <= r && r <= '9'
+	}
+	if isCyrillicLetter(r) {
+		return false
 	}
 	return unicode.IsNumber(r)
 }

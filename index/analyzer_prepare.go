@@ -15,22 +15,32 @@ func prepare(text string) string {
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	// Before NFKC, so that nothing invisible keeps a letter from its mark.
-	text = strings.Map(new(invisible).drop, text)
-	text = norm.NFKC.String(text)
+	var v invisible
+	visible := strings.Map(v.drop, text)
+	if v.letter {
+		visible = strings.Map(new(invisible).drop, standIn(text))
+	}
+	text = norm.NFKC.String(visible)
 	// After it, because NFKC takes ligatures apart into letters and points.
 	return strings.Map(simplify, text)
 }
 
 // invisible drops characters without width from a text it is shown rune by
 // rune. Those that hold an emoji together stay.
-type invisible struct{ last rune }
+type invisible struct {
+	last   rune
+	letter bool // there was a letter that may leave nothing behind
+}
 
 func (v *invisible) drop(r rune) rune {
-	if r < 0xAD || 0x4E00 <= r && r <= 0xD7FF { // most text: no table needed
+	if isPlain(r) {
 		v.last = r
 		return r
 	}
+	v.letter = v.letter || isTraceless(r)
 	switch {
+	case r == '\u00B4' || r == '\u1FFD': // often typed for an apostrophe; NFKC makes a space of it
+		r = '\''
 	case isSkinTone(r):
 		if unicode.Is(unicode.So, v.last) {
 			return -1
@@ -50,6 +60,41 @@ func (v *invisible) drop(r rune) rune {
 	}
 	v.last = r
 	return r
+}
+
+// isPlain says that r is visible, as most characters are, without a look into a
+// table: Latin-1, Greek to Hebrew, kana, Han and Hangul.
+func isPlain(r rune) bool {
+	return r < 0xAD || 0x037B <= r && r < 0x0600 || 0x3000 <= r && r < 0x3164 || 0x4E00 <= r && r <= 0xD7FF
+}
+
+// isTraceless says whether Unicode calls r a letter although it is a mark, a
+// mere extension of one, a filler or an apostrophe. [invisible], NFKC and
+// simplify leave nothing of such a letter alone.
+func isTraceless(r rune) bool {
+	switch {
+	case r == 0x02BC, r == 0x037A, r == 0x0640, r == 0x115F, r == 0x1160, r == 0x3164,
+		0xFC5E <= r && r <= 0xFC63, 0xFCF2 <= r && r <= 0xFCF4, 0xFE70 <= r && r <= 0xFE7F && r != 0xFE73 && r != 0xFE75,
+		r == 0xFF9E, r == 0xFF9F, r == 0xFFA0:
+		return true
+	}
+	return false
+}
+
+// standIn adds a U+FFFD to every run of text whose letters are all traceless,
+// so that it can be found.
+func standIn(text string) string {
+	runs := strings.Fields(text)
+	for i, run := range runs {
+		if strings.ContainsFunc(run, isTraceless) && !strings.ContainsFunc(run, isTraced) {
+			runs[i] = run + "\uFFFD"
+		}
+	}
+	return strings.Join(runs, " ")
+}
+
+func isTraced(r rune) bool {
+	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !isTraceless(r)
 }
 
 const (

@@ -26,8 +26,8 @@ func (a *analyzer) scan(s string) {
 			n = a.hangulRun(s[i:])
 		case spaceless:
 			n = a.spacelessRun(s[i:])
-		case mark:
-			i += n // on nothing: as if it were not there
+		case mark: // on nothing
+			i, before = i+n, 0
 			continue
 		}
 		i += n
@@ -162,12 +162,14 @@ func (a *analyzer) cjkRun(s string) int {
 	return len(run)
 }
 
-// hangulRun emits a Korean word and its pairs of syllables. Particles are
-// written onto words, so the word alone would hide its stem.
+// hangulRun emits a Korean word, its first syllable and its pairs of syllables.
+// Particles are written onto words, so the word alone would hide its stem, and
+// pairs a stem of one syllable.
 func (a *analyzer) hangulRun(s string) int {
 	run := s[:runLength(s, hangul)]
 	n := unitLength(run)
-	if n == len(run) || n+unitLength(run[n:]) < len(run) {
+	a.emit(bounded(run[:n]), a.position)
+	if n < len(run) && n+unitLength(run[n:]) < len(run) {
 		a.emit(bounded(run), a.position)
 	}
 	for i := 0; i < len(run); {

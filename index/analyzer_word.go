@@ -128,18 +128,28 @@ func thousandsLength(s string, i int) int {
 	return 0
 }
 
-// The joiners at which a compound comes apart, the loosest first. After the
-// last level a word comes apart at its humps.
-var joinerLevels = [...]string{`/\@:&,`, ".", "-_+'#"}
+// joinerLevel says at which level a compound comes apart at a joiner: the loosest
+// first, and at noLevel never.
+func joinerLevel(c byte) int {
+	switch c {
+	case '/', '\\', '@', ':', '&':
+		return 0
+	case '.':
+		return 1
+	case '-', '_', '+', '#':
+		return 2
+	case '\'':
+		return 3
+	}
+	return noLevel
+}
+
+const noLevel = 4
 
 // piece emits s whole and then its parts, level by level.
 func (a *analyzer) piece(s string, level int) {
-	s = cutEnding(s)
-	whole := s
-	if strings.Contains(s, ",") {
-		whole = strings.ReplaceAll(s, ",", "")
-	}
-	a.emit(a.term(whole), a.position)
+	s = cutEnding(strings.ReplaceAll(s, ",", "")) // commas stand in numbers only
+	a.emit(a.term(s), a.position)
 	if isIdentifier(s) {
 		a.position++
 		return
@@ -149,13 +159,24 @@ func (a *analyzer) piece(s string, level int) {
 
 // parts emits what s comes apart into at the first level where it does.
 func (a *analyzer) parts(s string, level int) {
-	for ; level < len(joinerLevels); level++ {
-		if next := cut(s, level); next < len(s) {
-			a.pieces(s, next, level)
-			return
+	level, next := loosest(s, level)
+	if level == noLevel {
+		a.humps(s)
+		return
+	}
+	a.pieces(s, next, level)
+}
+
+// loosest returns the first level, from one on, at which s comes apart, and
+// where it first does.
+func loosest(s string, from int) (level, at int) {
+	level = noLevel
+	for i := 0; i < len(s); i++ {
+		if l := joinerLevel(s[i]); l < level && l >= from && !holds(s, i) {
+			level, at = l, i
 		}
 	}
-	a.humps(s)
+	return level, at
 }
 
 // pieces emits the parts of s, the first of which ends at next.
@@ -172,7 +193,7 @@ func (a *analyzer) pieces(s string, next, level int) {
 // cut returns where s first comes apart at a level, len(s) when it does not.
 func cut(s string, level int) int {
 	for i := 0; i < len(s); i++ {
-		if strings.IndexByte(joinerLevels[level], s[i]) >= 0 && !holds(s, i) {
+		if joinerLevel(s[i]) == level && !holds(s, i) {
 			return i
 		}
 	}
@@ -193,24 +214,12 @@ func holds(s string, i int) bool {
 	return false
 }
 
-// cutEnding cuts what English hangs onto a word with an apostrophe.
-func cutEnding(s string) string {
-	i := strings.LastIndexByte(s, '\'')
-	if i <= 0 || len(s)-i > len("'re") {
-		return s
-	}
-	switch strings.ToLower(s[i+1:]) {
-	case "s", "t", "d", "m", "re", "ve", "ll":
-		return s[:i]
-	}
-	return s
-}
-
 // humps emits the parts of a word that differ in case or kind: readMessages,
 // HTTPServer, utf8. A word that changes often between letters and digits is a
 // code, not a name, and stays whole; so does a very long one.
 func (a *analyzer) humps(s string) {
-	ends := humpEnds(s)
+	var buffer [8]int
+	ends := humpEnds(buffer[:0], s)
 	if len(ends) < 2 {
 		a.position++
 		return
@@ -229,11 +238,11 @@ const (
 	maxAlternations = 3  // between letters and digits
 )
 
-func humpEnds(s string) []int {
+// humpEnds appends where the humps of s end.
+func humpEnds(ends []int, s string) []int {
 	if len(s) > maxHumpedBytes {
 		return nil
 	}
-	var ends []int
 	alternations := 0
 	var previous rune
 	for i, r := range s {

@@ -44,7 +44,7 @@ func someDocs(n int) []Doc {
 func BenchmarkPut(b *testing.B) {
 	docs := someDocs(100_000)
 	for b.Loop() {
-		ix := New()
+		ix := New(Standard())
 		for i, d := range docs {
 			ix.Put(uint64(i), d)
 		}
@@ -58,7 +58,7 @@ func BenchmarkPut(b *testing.B) {
 func BenchmarkPutReversedDeleteAll(b *testing.B) {
 	const n = 100_000
 	for b.Loop() {
-		ix := New()
+		ix := New(Standard())
 		for i := range n {
 			ix.Put(uint64(i), Doc{ID: makeID(n-i, 0), Session: "s", Relations: []Relation{{"related_to", ulid.ULID{}}}})
 		}
@@ -71,7 +71,7 @@ func BenchmarkPutReversedDeleteAll(b *testing.B) {
 // Pages through 20,000 sessions by hundreds while others are written to.
 func BenchmarkSessions(b *testing.B) {
 	const n = 20_000
-	ix := New()
+	ix := New(Standard())
 	for i := range n {
 		ix.Put(uint64(i), Doc{ID: makeID(i, 0), Session: fmt.Sprint(i)})
 	}
@@ -106,8 +106,9 @@ func BenchmarkAnalyze(b *testing.B) {
 		b.Run(text.name, func(b *testing.B) {
 			s := strings.Repeat(text.sample, 10_000/len(text.sample))
 			b.SetBytes(int64(len(s)))
+			a := Standard()
 			for b.Loop() {
-				Analyze(s, func(string, int) {})
+				a.Analyze(s, func(string, int) {})
 			}
 		})
 	}

@@ -1,7 +1,7 @@
 package index
 
 import (
-	"cmp"
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,21 +12,19 @@ import (
 
 // Compare returns the first difference that it finds between what the two indexes
 // answer, or nil, and checks on the way that each agrees with itself. It changes
-// neither. How the indexes came about does not count: the order of ordinals, dead
-// rows, the numbers of terms, and what is remembered of deletions and imports may
-// differ. The error names messages and relations by their ids and repeats no text.
+// neither. How the indexes came about does not count: ordinals, dead rows, the
+// numbers of terms, and what is remembered of deletions and imports may differ.
+// The error names messages and relations by their ids and repeats no text.
 //
-// The cost is a walk over both, with 4 bytes of memory for every row and term.
+// The cost is a walk over both, with a cursor for every term.
 func (ix *Index) Compare(other *Index) error {
 	if ix.Len() != other.Len() {
 		return fmt.Errorf("%d live messages in one index, %d in the other", ix.Len(), other.Len())
 	}
-	if err := errors.Join(ix.checkNumbers(), other.checkNumbers()); err != nil {
-		return err
-	}
 	c := comparison{a: ix, b: other}
 	for _, check := range []func() error{
-		c.compareRows, c.compareSessions, c.compareRelations, c.compareTerms, c.compareTermsOfRows,
+		ix.checkRows, other.checkRows, ix.checkOrders, other.checkOrders, ix.checkHistories, other.checkHistories, ix.checkPostings, other.checkPostings,
+		c.compareRows, c.compareSessions, c.compareRelations,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -35,87 +33,165 @@ func (ix *Index) Compare(other *Index) error {
 	return nil
 }
 
-// comparison knows which parts of a and b stand for the same thing.
-type comparison struct {
-	a, b  *Index
-	rows  []uint32 // ordinals of b by those of a; gone for dead rows
-	terms []uint32 // numbers of terms of b by those of a; gone for unused ones
-	// Live entries of the term that is being compared, with ordinals of b.
-	here, there []entry
+type comparison struct{ a, b *Index }
+
+// checkRows checks that the live rows are those of the live messages and that
+// their numbers lead somewhere.
+func (ix *Index) checkRows() error {
+	live := 0
+	var stats Statistics
+	for ordinal := range ix.rows.all {
+		r := ix.rows.row(ordinal)
+		live++
+		if known, ok := ix.byID[r.id]; !ok || known != ordinal {
+			return fmt.Errorf("a row of message %s is not the one of its id", r.id)
+		}
+		if int(r.session) >= len(ix.numbered) || ix.numbered[r.session] == nil ||
+			int(r.traits) >= len(ix.traits.values) || !ix.fitsBlock(ix.rows.block(ordinal)) {
+			return fmt.Errorf("the row of message %s leads nowhere", r.id)
+		}
+		lengths := lengthsOf(ix.rows.block(ordinal))
+		stats.count(lengths, +1)
+		if ix.rows.page(ordinal).lengths[ordinal%pageRows] != uint8(min(lengths[Content], LongLength)) {
+			return fmt.Errorf("the row of message %s has another length than its words", r.id)
+		}
+	}
+	if live != ix.Len() || live != ix.rows.live {
+		return fmt.Errorf("%d live rows for %d messages, and %d were counted", live, ix.Len(), ix.rows.live)
+	}
+	if stats != ix.words.stats {
+		return errors.New("the statistics are not those of the rows")
+	}
+	return nil
 }
 
-// checkNumbers checks that ordinals and numbers of terms lead somewhere.
-func (ix *Index) checkNumbers() error {
-	rows, terms := len(ix.messages), len(ix.words.terms)
-	live := 0
-	for i := range ix.messages {
-		m := &ix.messages[i]
-		if !m.live {
-			continue
-		}
-		live++
-		if m.session == nil || slices.ContainsFunc(m.terms, func(id uint32) bool { return int(id) >= terms }) {
-			return fmt.Errorf("the row of message %s leads nowhere", m.id)
-		}
-	}
-	if live != ix.Len() {
-		return fmt.Errorf("%d live rows for %d messages", live, ix.Len())
-	}
-	for id, ordinal := range ix.byID {
-		if int(ordinal) >= rows {
-			return fmt.Errorf("message %s has no row", id)
-		}
-	}
-	for _, id := range ix.words.ids {
-		if int(id) >= terms {
-			return fmt.Errorf("there is no term number %d", id)
-		}
-	}
-	for id := range ix.words.terms {
-		entries := ix.words.terms[id].entries
-		if !ascends(entries) || len(entries) > 0 && int(entries[len(entries)-1].ordinal) >= rows {
-			return fmt.Errorf("the postings of term number %d are out of order", id)
+// checkHistories checks that the histories lead to the rows of their messages.
+func (ix *Index) checkHistories() error {
+	for _, s := range ix.sessions {
+		for e := range s.history.forward(position{}) {
+			if ordinal, ok := ix.byID[e.id]; !ok || ordinal != e.ordinal {
+				return fmt.Errorf("a history has another row for message %s", e.id)
+			}
 		}
 	}
 	return nil
 }
 
+// checkPostings checks that the postings of live rows are those that their blocks
+// say, and that the dictionary leads to them.
+func (ix *Index) checkPostings() error {
+	w := words{terms: ix.words.terms}
+	cursors := make([]Cursor, len(w.terms))
+	found := make([]uint32, len(w.terms))
+	for number := range w.terms {
+		cursors[number] = w.terms[number].postings.cursor()
+	}
+	var err error
+	for ordinal := range ix.rows.all {
+		lengths := lengthsOf(ix.rows.block(ordinal))
+		lengths[Content] = 0
+		w.each(ix.rows.block(ordinal), func(number uint32, counts Counts) {
+			c := &cursors[number]
+			if !c.Seek(ordinal) || c.ordinal != ordinal || c.Counts() != counts ||
+				counts.elsewhere() && c.posting.Lengths != lengths {
+				err = fmt.Errorf("a posting of message %s is not as its row says", ix.rows.row(ordinal).id)
+			}
+			found[number]++
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return ix.checkDictionary(found)
+}
+
+// checkDictionary checks the terms against how many live rows hold each.
+func (ix *Index) checkDictionary(found []uint32) error {
+	used := 0
+	for number := range ix.words.terms {
+		t := &ix.words.terms[number]
+		known, ok := ix.words.number(t.text)
+		switch l := &t.postings; {
+		case t.text == "" && found[number] == 0 && l.size == 0:
+			continue
+		case t.text == "" || !ok || known != uint32(number):
+			return fmt.Errorf("term number %d is not in the dictionary", number)
+		case l.frequency != found[number] || ix.livePostings(l) != found[number]:
+			return fmt.Errorf("%d messages hold term number %d, %d were counted", found[number], number, l.frequency)
+		}
+		used++
+	}
+	if used != ix.words.dictionary.count || used+len(ix.words.free) != len(ix.words.terms) {
+		return errors.New("the dictionary has terms that no message holds")
+	}
+	return nil
+}
+
+func (ix *Index) livePostings(l *list) (n uint32) {
+	for c := l.cursor(); c.Next(); {
+		if ix.rows.isLive(c.ordinal) {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *comparison) compareRows() error {
-	c.rows = slices.Repeat([]uint32{gone}, len(c.a.messages))
-	for id, ordinal := range c.a.byID {
+	for id, here := range c.a.byID {
 		there, ok := c.b.byID[id]
 		if !ok {
 			return fmt.Errorf("message %s is in one index only", id)
 		}
-		if field := c.a.messages[ordinal].difference(&c.b.messages[there], id); field != "" {
-			return fmt.Errorf("message %s differs in its %s", id, field)
+		if what := c.difference(here, there); what != "" {
+			return fmt.Errorf("message %s differs in its %s", id, what)
 		}
-		c.rows[ordinal] = there
-	}
-	if c.a.stats != c.b.stats {
-		return errors.New("the statistics of the fields differ")
 	}
 	return nil
 }
 
-// difference names what differs between two rows for the live message id, or
-// returns "".
-func (m *message) difference(n *message, id ulid.ULID) string {
+// difference names what differs between two rows, or returns "".
+func (c *comparison) difference(here, there uint32) string {
+	r, t := c.a.rows.row(here), c.b.rows.row(there)
 	switch {
-	case !m.live || !n.live || m.id != id || n.id != id:
-		return "row"
-	case m.session.name != n.session.name:
+	case c.a.sessionOf(here).name != c.b.sessionOf(there).name:
 		return "session"
-	case m.role != n.role || m.kind != n.kind || m.tier != n.tier || m.importance != n.importance:
-		return "role, kind, tier or importance"
-	case !slices.Equal(m.tags, n.tags):
-		return "tags"
-	case m.time != n.time:
+	case c.a.traitsOf(here) != c.b.traitsOf(there):
+		return "role, kind, tier, importance, summary or question"
+	case r.time != t.time:
 		return "time"
-	case m.summarised != n.summarised:
-		return "summary"
-	case m.lengths != n.lengths || m.entries != n.entries || len(m.terms) != len(n.terms):
+	case r.fingerprint != t.fingerprint:
+		return "content"
+	}
+	return c.blockDifference(blockReader{c.a.rows.block(here)}, blockReader{c.b.rows.block(there)})
+}
+
+func (c *comparison) blockDifference(here, there blockReader) string {
+	var tags [2][][]byte
+	here.tags(func(tag []byte) { tags[0] = append(tags[0], tag) })
+	there.tags(func(tag []byte) { tags[1] = append(tags[1], tag) })
+	if !slices.EqualFunc(tags[0], tags[1], bytes.Equal) {
+		return "tags"
+	}
+	var relations [2][]Relation
+	here.relations(func(kind uint32, id ulid.ULID) {
+		relations[0] = append(relations[0], Relation{c.a.types.values[kind], id})
+	})
+	there.relations(func(kind uint32, id ulid.ULID) {
+		relations[1] = append(relations[1], Relation{c.b.types.values[kind], id})
+	})
+	if !slices.Equal(relations[0], relations[1]) {
+		return "relations"
+	}
+	lengths := here.lengths()
+	if lengths != there.lengths() {
 		return "number of terms"
+	}
+	for n := lengths[Content] + lengths[Summary] + lengths[Tags]; n > 0; n-- {
+		a, stepA := here.token()
+		b, stepB := there.token()
+		if stepA != stepB || c.a.words.terms[a].text != c.b.words.terms[b].text {
+			return "terms"
+		}
 	}
 	return ""
 }
@@ -131,11 +207,6 @@ func (c *comparison) compareSessions() error {
 		}
 		if part := s.difference(there); part != "" {
 			return fmt.Errorf("a session differs in its %s", part)
-		}
-	}
-	for _, ix := range []*Index{c.a, c.b} {
-		if err := ix.checkOrders(); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -205,13 +276,8 @@ func (ix *Index) checkOrders() error {
 }
 
 func (c *comparison) compareRelations() error {
-	if len(c.a.outgoing) != len(c.b.outgoing) || len(c.a.incoming) != len(c.b.incoming) {
-		return errors.New("the indexes have relations of different numbers of messages")
-	}
-	for id, edges := range c.a.outgoing {
-		if !slices.Equal(edges, c.b.outgoing[id]) {
-			return fmt.Errorf("the relations of message %s differ", id)
-		}
+	if len(c.a.incoming) != len(c.b.incoming) {
+		return errors.New("the indexes have relations to different numbers of messages")
 	}
 	for id, list := range c.a.incoming {
 		there := c.b.incoming[id]
@@ -220,120 +286,4 @@ func (c *comparison) compareRelations() error {
 		}
 	}
 	return nil
-}
-
-// compareTerms compares the postings of live messages and the frequencies that
-// follow from them, and fills in terms.
-func (c *comparison) compareTerms() error {
-	if c.a.words.used() != c.b.words.used() {
-		return fmt.Errorf("%d terms in one index, %d in the other", c.a.words.used(), c.b.words.used())
-	}
-	c.terms = slices.Repeat([]uint32{gone}, len(c.a.words.terms))
-	entries := 0
-	for id := range c.a.words.terms {
-		t := &c.a.words.terms[id]
-		if t.frequency == 0 {
-			continue
-		}
-		here, found := c.a.words.ids[t.text]
-		there, known := c.b.words.ids[t.text]
-		if !found || !known || here != uint32(id) {
-			return fmt.Errorf("term number %d is in one index only", id)
-		}
-		live, err := c.compareTerm(t, &c.b.words.terms[there])
-		if err != nil {
-			return fmt.Errorf("term number %d: %w", id, err)
-		}
-		entries += live
-		c.terms[id] = there
-	}
-	for _, w := range []*postings{&c.a.words, &c.b.words} {
-		if w.total-w.dead != entries {
-			return fmt.Errorf("%d live postings, of which %d were counted", entries, w.total-w.dead)
-		}
-	}
-	return nil
-}
-
-// used counts the terms that live messages hold.
-func (p *postings) used() (n int) {
-	for i := range p.terms {
-		if p.terms[i].frequency > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// compareTerm compares the live entries of a term of a with those of one of b,
-// and returns how many there are.
-func (c *comparison) compareTerm(t, u *term) (int, error) {
-	c.here, c.there = c.here[:0], c.there[:0]
-	frequency, last := 0, gone
-	for _, e := range t.entries {
-		if ordinal := c.rows[e.ordinal]; ordinal != gone {
-			if e.ordinal != last {
-				frequency++
-			}
-			last = e.ordinal
-			c.here = append(c.here, entry{ordinal, e.count})
-		}
-	}
-	for _, e := range u.entries {
-		if c.b.messages[e.ordinal].live {
-			c.there = append(c.there, e)
-		}
-	}
-	slices.SortFunc(c.here, compareEntries) // they are in the order of a
-	if !slices.Equal(c.here, c.there) {
-		return 0, errors.New("its postings differ")
-	}
-	if frequency != t.frequency || frequency != u.frequency {
-		return 0, fmt.Errorf("%d messages hold it, %d and %d were counted", frequency, t.frequency, u.frequency)
-	}
-	return len(c.here), nil
-}
-
-func compareEntries(a, b entry) int {
-	return cmp.Or(cmp.Compare(a.ordinal, b.ordinal), cmp.Compare(a.field(), b.field()))
-}
-
-// ascends reports whether entries stand in their order, no two alike.
-func ascends(entries []entry) bool {
-	for i := 1; i < len(entries); i++ {
-		if compareEntries(entries[i-1], entries[i]) >= 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// compareTermsOfRows compares the lists by which the words of a message are taken
-// back when it goes.
-func (c *comparison) compareTermsOfRows() error {
-	for ordinal, there := range c.rows {
-		if there == gone {
-			continue
-		}
-		here := make([]uint32, 0, len(c.a.messages[ordinal].terms))
-		for _, id := range c.a.messages[ordinal].terms {
-			here = append(here, c.terms[id])
-		}
-		if !sameSet(here, c.b.messages[there].terms) {
-			return fmt.Errorf("message %s differs in its list of terms", c.a.messages[ordinal].id)
-		}
-	}
-	return nil
-}
-
-// sameSet reports whether the lists hold the same numbers, in whatever order. It
-// may reorder the first one.
-func sameSet(a, b []uint32) bool {
-	if slices.Equal(a, b) {
-		return true
-	}
-	b = slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(a, b)
 }

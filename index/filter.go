@@ -1,11 +1,6 @@
 package index
 
-import (
-	"slices"
-	"unique"
-
-	"github.com/oklog/ulid/v2"
-)
+import "slices"
 
 // Filter selects messages. Values inside Kinds, Tiers and Roles are
 // alternatives; of Tags a message must have all, exactly as given; the fields
@@ -19,68 +14,51 @@ type Filter struct {
 	Since, Until *int64
 }
 
-// Entry is what ranking needs to know of a message besides its words.
-type Entry struct {
-	ID         ulid.ULID
-	Importance int
-	Lengths    [FieldCount]uint32 // terms in each field
+// matcher is a Filter made ready for many rows.
+type matcher struct {
+	filter  Filter
+	session uint32
+	traits  []bool // which of Index.traits pass
+	nothing bool   // no row passes
+	all     bool   // every row passes
 }
 
-// Entry returns a live message by the ordinal that [Cursor.Next] gave.
-func (ix *Index) Entry(ordinal uint32) Entry {
-	m := &ix.messages[ordinal]
-	return Entry{ID: m.id, Importance: int(m.importance), Lengths: m.lengths}
-}
-
-// Ordinals returns a bound above every ordinal. It is at most a small multiple
-// of [Index.Len] plus a constant.
-func (ix *Index) Ordinals() uint32 { return uint32(len(ix.messages)) }
-
-// Matcher returns a test for live messages by their ordinal. It is good until
-// the index changes.
-func (ix *Index) Matcher(f Filter) func(ordinal uint32) bool {
-	s := ix.sessions[f.Session]
-	if f.Session != "" && s == nil {
-		return func(uint32) bool { return false }
+func (ix *Index) matcher(f Filter) matcher {
+	m := matcher{filter: f, traits: make([]bool, len(ix.traits.values))}
+	m.all = f.Session == "" && len(f.Tags) == 0 && f.Since == nil && f.Until == nil
+	for i, c := range ix.traits.values {
+		m.traits[i] = f.passes(c)
+		m.all = m.all && m.traits[i]
 	}
-	kinds, tiers, roles, tags := handles(f.Kinds), handles(f.Tiers), handles(f.Roles), handles(f.Tags)
-	since, until := copyOf(f.Since), copyOf(f.Until)
-	return func(ordinal uint32) bool {
-		m := &ix.messages[ordinal]
-		return (s == nil || m.session == s) &&
-			int(m.importance) >= f.MinImportance &&
-			(since == nil || m.time >= *since) &&
-			(until == nil || m.time <= *until) &&
-			oneOf(kinds, m.kind) && oneOf(tiers, m.tier) && oneOf(roles, m.role) &&
-			allIn(tags, m.tags)
+	if f.Session != "" {
+		s := ix.sessions[f.Session]
+		if s == nil {
+			m.nothing = true
+			return m
+		}
+		m.session = s.number
 	}
+	return m
 }
 
-func handles(values []string) []unique.Handle[string] {
-	made := make([]unique.Handle[string], len(values))
-	for i, v := range values {
-		made[i] = unique.Make(v)
-	}
-	return made
+func (f *Filter) passes(c traits) bool {
+	return int(c.importance) >= f.MinImportance &&
+		oneOf(f.Kinds, c.kind) && oneOf(f.Tiers, c.tier) && oneOf(f.Roles, c.role)
 }
 
-func copyOf(v *int64) *int64 {
-	if v == nil {
-		return nil
-	}
-	c := *v
-	return &c
-}
-
-func oneOf(wanted []unique.Handle[string], has unique.Handle[string]) bool {
+func oneOf(wanted []string, has string) bool {
 	return len(wanted) == 0 || slices.Contains(wanted, has)
 }
 
-func allIn(wanted, has []unique.Handle[string]) bool {
-	for _, w := range wanted {
-		if !slices.Contains(has, w) {
-			return false
-		}
+// passes says whether a row passes.
+func (m *matcher) passes(p *page, slot uint32) bool {
+	if m.all || m.nothing {
+		return m.all
 	}
-	return true
+	r, f := &p.rows[slot], &m.filter
+	return m.traits[r.traits] &&
+		(f.Session == "" || r.session == m.session) &&
+		(f.Since == nil || r.time >= *f.Since) &&
+		(f.Until == nil || r.time <= *f.Until) &&
+		(len(f.Tags) == 0 || hasTags(p.block(slot), f.Tags))
 }

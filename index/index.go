@@ -1,21 +1,24 @@
 // Package index keeps the order of messages and the paths to them: history,
-// sessions, relations, filter columns and the postings of their words. It holds
-// no text.
+// sessions, relations, the values that filters test and the postings of their
+// words. It holds no text.
 //
-// An Index is derived data: it is filled from a log in log order and thrown
-// away with it. It does no locking. Any number of goroutines may read it while
-// none changes it.
+// An Index is derived data: it is filled from a log in log order, or from what
+// [Index.Save] gave, and thrown away with the log. It does no locking. Any number
+// of goroutines may read it while none changes it; a [View] of it may be read
+// beside changes.
 //
 // What an Index answers depends only on the messages that live in it, never on
 // the way it got there: filled live, replayed from a log or filled from a
 // compacted one, it gives the same answers. The one thing that has to know the
 // past is [Index.Sessions]; see there.
 //
-// [Analyze] turns text into terms, for messages and for queries alike.
+// An [Analyzer] turns text into terms, for messages and for queries alike.
 package index
 
 import (
-	"unique"
+	"iter"
+	"maps"
+	"strings"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -49,69 +52,64 @@ type Relation struct {
 
 // Index is the derived state of one set of messages. Use [New].
 type Index struct {
-	byID     map[ulid.ULID]uint32 // live messages only
-	messages []message            // by ordinal, dead ones included
-	words    postings
-	stats    Statistics
+	analyzer Analyzer
+	byID     map[ulid.ULID]uint32 // ordinals of live rows
+	rows     rows
+	words    words
+	traits   interned[traits]
+	types    interned[string] // of relations
+
+	emptying    emptying
+	epoch       uint64 // grows when ordinals begin anew
+	lastOrdinal uint32 // maxOrdinal, less in tests
+	slackBytes  int    // the constant, less in tests
 
 	sessions   map[string]*session
+	numbered   []*session // by session.number, nil where a number is free
+	freed      []uint32   // numbers of sessions that are gone
 	byActivity ordered[*session]
 	byChange   ordered[*session]
 	past       past
 
-	outgoing map[ulid.ULID][]Relation
 	incoming map[ulid.ULID]*ordered[Relation] // Target is the source
-
-	analyzer analyzer
 }
 
-// New returns an empty Index.
-func New() *Index {
+// New returns an empty Index that turns text into terms by a.
+func New(a Analyzer) *Index {
 	return &Index{
-		byID:       map[ulid.ULID]uint32{},
-		words:      newPostings(),
-		sessions:   map[string]*session{},
-		byActivity: ordered[*session]{compare: compareActivity},
-		byChange:   ordered[*session]{compare: compareChange},
-		past:       newPast(),
-		outgoing:   map[ulid.ULID][]Relation{},
-		incoming:   map[ulid.ULID]*ordered[Relation]{},
-		analyzer:   newAnalyzer(),
+		analyzer:    Checked(a),
+		byID:        map[ulid.ULID]uint32{},
+		words:       newWords(),
+		rows:        rows{pageBytes: pageBytes},
+		lastOrdinal: maxOrdinal,
+		slackBytes:  slackBytes,
+		sessions:    map[string]*session{},
+		byActivity:  ordered[*session]{compare: compareActivity},
+		byChange:    ordered[*session]{compare: compareChange},
+		past:        newPast(),
+		incoming:    map[ulid.ULID]*ordered[Relation]{},
 	}
-}
-
-// message is a row of the columns: everything known of one version of a
-// message but its words. An update ends one row and begins another.
-type message struct {
-	id         ulid.ULID
-	session    *session
-	role       unique.Handle[string]
-	kind       unique.Handle[string]
-	tier       unique.Handle[string]
-	tags       []unique.Handle[string]
-	terms      []uint32 // distinct terms, so that they can be taken back without the text
-	time       int64
-	lengths    [FieldCount]uint32
-	entries    uint32 // in the postings
-	importance int32
-	live       bool
-	summarised bool
 }
 
 // Put adds d, the record number seq of the log, or replaces the message of the
 // same id. A replaced message stays in the session it was first put in. The
 // cost is that of analysing the text, whatever the index holds.
 func (ix *Index) Put(seq uint64, d Doc) {
-	ordinal, replace := ix.byID[d.ID]
+	old, replace := ix.byID[d.ID]
 	var s *session
 	if replace {
-		s = ix.messages[ordinal].session
-		ix.retire(ordinal)
+		s = ix.sessionOf(old)
+		ix.disconnect(d.ID, ix.rows.block(old))
+		s.count(d.ID, ix.traitsOf(old), -1)
 	} else {
 		s = ix.enter(seq, d)
 	}
-	ix.add(s, d)
-	ix.compactWhenDue()
+	ix.write(s, d)
+	dropped := 0
+	if replace {
+		dropped = ix.drop(old)
+	}
+	ix.reclaim(dropped)
 }
 
 // Delete removes a message and says whether it was there. seq is the record
@@ -121,50 +119,87 @@ func (ix *Index) Delete(seq uint64, id ulid.ULID) bool {
 	if !ok {
 		return false
 	}
-	s := ix.messages[ordinal].session
-	ix.retire(ordinal)
+	s := ix.sessionOf(ordinal)
+	ix.disconnect(id, ix.rows.block(ordinal))
+	s.count(id, ix.traitsOf(ordinal), -1)
 	delete(ix.byID, id)
 	ix.leave(seq, s, id)
-	ix.compactWhenDue()
+	ix.reclaim(ix.drop(ordinal))
 	return true
 }
 
-// add appends a row for d to the columns and connects everything to it.
-func (ix *Index) add(s *session, d Doc) {
-	ordinal := uint32(len(ix.messages))
-	m := message{
-		id:         d.ID,
-		session:    s,
-		role:       unique.Make(d.Role),
-		kind:       unique.Make(d.Kind),
-		tier:       unique.Make(d.Tier),
-		time:       d.Time,
-		importance: int32(d.Importance),
-		live:       true,
-		summarised: d.Summary != "",
+// write makes a row for d and connects everything to it.
+func (ix *Index) write(s *session, d Doc) {
+	c := traits{
+		role: d.Role, kind: d.Kind, tier: d.Tier, importance: int32(d.Importance),
+		asks: asks(d.Content), summarised: d.Summary != "",
 	}
-	for _, tag := range d.Tags {
-		m.tags = append(m.tags, unique.Make(tag))
-	}
-	ix.addWords(ordinal, &m, d)
-	ix.messages = append(ix.messages, m)
-	ix.byID[d.ID] = ordinal
-	s.count(&m, +1)
-	ix.connect(d.ID, d.Relations)
+	block := ix.analyse(d)
+	ix.place(row{
+		id: d.ID, time: d.Time, session: s.number, traits: ix.traitsNumber(c), fingerprint: Fingerprint(d.Content),
+	}, block)
+	s.count(d.ID, c, +1)
+	ix.connect(d.ID, block)
 }
 
-// retire undoes add but for byID: the row is dead and nothing counts it.
-func (ix *Index) retire(ordinal uint32) {
-	m := &ix.messages[ordinal]
-	m.live = false
-	m.session.count(m, -1)
-	ix.removeWords(m)
-	ix.disconnect(m.id)
-	m.session, m.tags, m.terms = nil, nil, nil
+// traitsNumber keeps its own copy of one that it did not know.
+func (ix *Index) traitsNumber(c traits) uint32 {
+	if number, ok := ix.traits.numbers[c]; ok {
+		return number
+	}
+	c.role, c.kind, c.tier = strings.Clone(c.role), strings.Clone(c.kind), strings.Clone(c.tier)
+	return ix.traits.number(c)
+}
+
+// asks says whether a text asks something, in whatever script.
+func asks(text string) bool {
+	for _, mark := range [...]string{"?", "\uFF1F", "\u061F", "\u037E", "\u055E", "\u1367"} {
+		if strings.Contains(text, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// place makes a row the one of its message.
+func (ix *Index) place(r row, block []byte) {
+	ordinal := ix.add(r, block)
+	ix.numbered[r.session].history.find(entry{id: r.id}).ordinal = ordinal
+}
+
+// add makes a row the one of its message for all but its session.
+func (ix *Index) add(r row, block []byte) (ordinal uint32) {
+	ordinal = ix.rows.append(r, lengthsOf(block)[Content], block)
+	ix.words.include(ordinal, block)
+	ix.byID[r.id] = ordinal
+	return ordinal
+}
+
+// drop ends a live row and returns its bytes. A row that takes its place is there
+// already, so that the terms they share stay defined.
+func (ix *Index) drop(ordinal uint32) int {
+	block := ix.rows.block(ordinal)
+	ix.rows.kill(ordinal)
+	ix.words.exclude(block, ix.rows.isLive)
+	return rowBytes + len(block)
+}
+
+func (ix *Index) sessionOf(ordinal uint32) *session {
+	return ix.numbered[ix.rows.row(ordinal).session]
+}
+
+func (ix *Index) traitsOf(ordinal uint32) traits {
+	return ix.traits.values[ix.rows.row(ordinal).traits]
 }
 
 // Len counts the live messages.
 func (ix *Index) Len() int { return len(ix.byID) }
+
+// Statistics returns the counts of the live messages.
+func (ix *Index) Statistics() Statistics { return ix.words.stats }
+
+// Analyzer returns what turns text into terms.
+func (ix *Index) Analyzer() Analyzer { return ix.analyzer }
 
 // Contains says whether a message is live.
 func (ix *Index) Contains(id ulid.ULID) bool {
@@ -172,13 +207,17 @@ func (ix *Index) Contains(id ulid.ULID) bool {
 	return ok
 }
 
+// All yields the ids of the live messages, in no particular order. The index must
+// not change meanwhile.
+func (ix *Index) All() iter.Seq[ulid.ULID] { return maps.Keys(ix.byID) }
+
 // Session returns the session of a live message.
 func (ix *Index) Session(id ulid.ULID) (string, bool) {
 	ordinal, ok := ix.byID[id]
 	if !ok {
 		return "", false
 	}
-	return ix.messages[ordinal].session.name, true
+	return ix.sessionOf(ordinal).name, true
 }
 
 // LastID returns the greatest id of a live message, the zero id when there is

@@ -1,7 +1,10 @@
 package index
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,16 +15,30 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Random puts, replacements, deletions and compactions leave an index that
-// answers everything as the model does, and as a fresh index does.
+// smallIndex has pages of few rows, gives the memory of dead ones back soon, and
+// begins its ordinals anew now and then.
+func smallIndex() *Index {
+	ix := New(Standard())
+	ix.rows.pageBytes, ix.slackBytes, ix.lastOrdinal = 300, 300, 4*pageRows
+	return ix
+}
+
+// Random puts, replacements, deletions, renumberings and loads of what was saved
+// leave an index that answers everything as the model does, and as a fresh index
+// does.
 func TestIndexMatchesModel(t *testing.T) {
-	var replaced, deleted, compacted int
+	var replaced, deleted, moved, renumbered, loaded int
 	rapid.Check(t, func(t *rapid.T) {
-		ix, m := New(), newModel()
-		for seq := range uint64(rapid.IntRange(1, 40).Draw(t, "operations")) {
+		ix, m := smallIndex(), newModel()
+		for seq := range uint64(rapid.IntRange(1, 60).Draw(t, "operations")) {
 			id := makeID(rapid.IntRange(1, 6).Draw(t, "ms"), rapid.IntRange(0, 2).Draw(t, "n"))
 			_, live := m.docs[id]
-			switch rapid.IntRange(0, 5).Draw(t, "operation") {
+			epoch := ix.epoch
+			switch rapid.IntRange(0, 6).Draw(t, "operation") {
+			case 3:
+				ix = reloaded(t, ix)
+				epoch = ix.epoch
+				loaded++
 			case 0, 1:
 				if got := ix.Delete(seq, id); got != live {
 					t.Fatalf("Delete = %v, want %v", got, live)
@@ -31,8 +48,9 @@ func TestIndexMatchesModel(t *testing.T) {
 					deleted++
 				}
 			case 2:
-				ix.compact()
-				compacted++
+				if ix.moveOne() > 0 {
+					moved++
+				}
 			default:
 				d := drawDoc(t, id)
 				if live {
@@ -42,19 +60,45 @@ func TestIndexMatchesModel(t *testing.T) {
 				ix.Put(seq, d)
 				m.docs[id] = d
 			}
+			renumbered += int(ix.epoch - epoch)
 		}
 		checkIndex(t, ix, m)
-		checkIndex(t, freshIndex(m), m)
+		fresh := freshIndex(m)
+		checkIndex(t, fresh, m)
+		if err := ix.Compare(fresh); err != nil {
+			t.Fatal(err)
+		}
 	})
-	t.Logf("%d replacements, %d deletions, %d compactions", replaced, deleted, compacted)
-	if replaced == 0 || deleted == 0 || compacted == 0 {
+	t.Logf("%d replacements, %d deletions, %d moves, %d renumberings, %d loads", replaced, deleted, moved, renumbered, loaded)
+	if replaced == 0 || deleted == 0 || moved == 0 || renumbered == 0 || loaded == 0 {
 		t.Error("something never happened")
 	}
 }
 
+// reloaded returns an index loaded from what ix saves.
+func reloaded(t rapid.TB, ix *Index) *Index {
+	t.Helper()
+	var b bytes.Buffer
+	if err := ix.Save().Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	loaded := smallIndex()
+	in := bufio.NewReader(&b)
+	if err := loaded.Load(in); err != nil {
+		t.Fatal(err)
+	}
+	if in.Buffered()+b.Len() > 0 {
+		t.Fatal("something is left")
+	}
+	if err := loaded.RestorePast(ix.AppendPast(nil)); err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
 // freshIndex is what a compacted log leads to.
 func freshIndex(m *model) *Index {
-	ix := New()
+	ix := New(Standard())
 	for seq, id := range m.ids("") {
 		ix.Put(uint64(seq), m.docs[id])
 	}
@@ -135,25 +179,39 @@ func checkWords(t *rapid.T, ix *Index, m *model) {
 	if diff := cmp.Diff(wantWords, words); diff != "" {
 		t.Fatalf("words: %s", diff)
 	}
+	v := ix.View(nil, Filter{})
 	for id, ordinal := range ix.byID {
-		e := ix.Entry(ordinal)
-		want := Entry{ID: id, Importance: m.docs[id].Importance}
-		for f, counts := range fieldTerms(m.docs[id]) {
-			for _, n := range counts {
-				want.Lengths[f] += uint32(n)
-			}
+		checkEntry(t, v, ordinal, m.docs[id])
+	}
+}
+
+func checkEntry(t *rapid.T, v *View, ordinal uint32, d Doc) {
+	want := Entry{
+		ID: d.ID, Time: d.Time, Importance: d.Importance, Role: d.Role,
+		Asks: strings.Contains(d.Content, "?"), Fingerprint: Fingerprint(d.Content),
+	}
+	if e := v.Entry(ordinal); e != want {
+		t.Fatalf("Entry = %+v, want %+v", e, want)
+	}
+	var lengths [FieldCount]uint32
+	for f, counts := range fieldTerms(d) {
+		for _, n := range counts {
+			lengths[f] += uint32(n)
 		}
-		if e != want {
-			t.Fatalf("Entry = %+v, want %+v", e, want)
-		}
+	}
+	if got := v.FieldLengths(ordinal); got != lengths {
+		t.Fatalf("FieldLengths = %v, want %v", got, lengths)
+	}
+	if got := v.Lengths(int(ordinal / pageRows))[ordinal%pageRows]; got != uint8(lengths[Content]) {
+		t.Fatalf("Lengths = %v, want %v", got, lengths[Content])
 	}
 }
 
 func checkFilter(t *rapid.T, ix *Index, m *model) {
 	f := drawFilter(t)
-	match := ix.Matcher(f)
+	v := ix.View(nil, f)
 	for id, ordinal := range ix.byID {
-		if got, want := match(ordinal), m.matches(id, f); got != want {
+		if got, want := v.Passes(ordinal), m.matches(id, f); got != want {
 			t.Fatalf("%+v matches %+v: %v", f, m.docs[id], got)
 		}
 	}
@@ -161,7 +219,7 @@ func checkFilter(t *rapid.T, ix *Index, m *model) {
 
 // A replaced message stays in its session whatever the new Doc says.
 func TestPutKeepsSession(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	id := makeID(1, 1)
 	ix.Put(1, Doc{ID: id, Session: "first"})
 	ix.Put(2, Doc{ID: id, Session: "second"})
@@ -175,17 +233,14 @@ func TestPutKeepsSession(t *testing.T) {
 
 // The index shares no memory with the caller.
 func TestPutCopies(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	tags := []string{"one"}
 	relations := []Relation{{"related_to", makeID(9, 9)}}
 	ix.Put(1, Doc{ID: makeID(1, 1), Session: "s", Tags: tags, Relations: relations})
 	tags[0] = "two"
 	relations[0].Type = "supersedes"
 	ix.Outgoing(makeID(1, 1))[0].Type = "changed"
-	since := int64(0)
-	match := ix.Matcher(Filter{Tags: []string{"one"}, Since: &since})
-	since = 100
-	if !match(0) || ix.Outgoing(makeID(1, 1))[0].Type != "related_to" {
+	if !ix.View(nil, Filter{Tags: []string{"one"}}).Passes(0) || ix.Outgoing(makeID(1, 1))[0].Type != "related_to" {
 		t.Error("the caller's changes reach the index")
 	}
 }
@@ -193,44 +248,46 @@ func TestPutCopies(t *testing.T) {
 // However long messages are updated, deleted and renamed to new words, what
 // the index holds is bounded by what is live.
 func TestLongLifeIsBounded(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	for i := range 500 {
 		ix.Put(0, Doc{ID: makeID(i, 0), Session: "s", Content: "steady words"})
 	}
 	for i := range 10_000 {
 		ix.Put(uint64(i), Doc{ID: makeID(i%3, 0), Session: "s", Content: "w" + letters(uint64(i))})
 	}
-	if n := len(ix.messages); n > 2*500+slack+1 {
-		t.Errorf("%d rows for 500 messages", n)
+	if ix.rows.bytes > 2*ix.rows.liveBytes+slackBytes+pageBytes {
+		t.Errorf("%d bytes of rows, %d of them live", ix.rows.bytes, ix.rows.liveBytes)
 	}
-	if n := len(ix.words.terms); n > 2*500+slack+10 {
+	if n := len(ix.words.terms); n > 10 {
 		t.Errorf("%d terms", n)
 	}
-	if ix.words.total > 2*1500+33*slack {
-		t.Errorf("%d postings", ix.words.total)
+	for i := range ix.words.terms {
+		if l := &ix.words.terms[i].postings; l.size > 2*l.frequency+blockPostings {
+			t.Errorf("%d postings, %d of them live", l.size, l.frequency)
+		}
 	}
 	if m := ix.Memory(); m.Columns+m.Search+m.History+m.Relations > 4<<20 {
 		t.Errorf("%+v", m)
 	}
 }
 
-// Large dead messages are compacted by what they hold, not by their number.
+// Large dead messages go by what they hold, not by their number.
 func TestLargeUpdatesAreBounded(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	var text strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&text, "w%s ", letters(uint64(i)))
 	}
-	for i := range 15 {
-		ix.Put(uint64(i), Doc{ID: makeID(1, 0), Session: "s", Content: text.String()})
+	for i := range 500 {
+		ix.Put(uint64(i), Doc{ID: makeID(i%2, 0), Session: "s", Content: text.String()})
 	}
-	if ix.words.total > 3*10_000+33*slack {
-		t.Errorf("%d postings for 10,000", ix.words.total)
+	if limit := 2*ix.rows.liveBytes + slackBytes + pageBytes; ix.rows.bytes > limit {
+		t.Errorf("%d bytes of rows, more than %d", ix.rows.bytes, limit)
 	}
 }
 
 func TestMemoryGrowsAndShrinks(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	empty := ix.Memory()
 	for i := range 5000 {
 		ix.Put(uint64(i), Doc{
@@ -244,10 +301,59 @@ func TestMemoryGrowsAndShrinks(t *testing.T) {
 	}
 	after := ix.Memory()
 	t.Logf("empty %+v, full %+v, after %+v", empty, full, after)
-	if full.Columns < 5000*100 || full.Search < 5000*5*8 || full.History < 5000*16 || full.Relations < 5000*40 {
+	if full.Columns < 5000*70 || full.Search < 5000*40 || full.History < 5000*16 || full.Relations < 5000*32 {
 		t.Errorf("too small: %+v", full)
 	}
 	if after.Columns > full.Columns/2 || after.Search > full.Search/2 || after.History > full.History/2 || after.Relations > 0 {
 		t.Errorf("deleting everything left %+v of %+v", after, full)
 	}
+}
+
+// The estimate is near what the index takes, for natural text and for text that
+// never repeats a word.
+func TestMemoryIsNearTheHeap(t *testing.T) {
+	for name, docs := range map[string]func() []Doc{
+		"natural": func() []Doc { return someDocs(20_000) },
+		"random": func() []Doc {
+			docs := someDocs(2000)
+			for i := range docs {
+				docs[i].Content = ""
+				for j := range 30 {
+					docs[i].Content += "x" + letters(uint64(i*30+j)) + " "
+				}
+			}
+			return docs
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			texts := docs()
+			analyzer := Standard()
+			for _, d := range texts {
+				analyzer.Analyze(d.Content, func(string, int) {}) // fills what it keeps
+			}
+			before := heapInUse()
+			ix := New(analyzer)
+			for i, d := range texts {
+				ix.Put(uint64(i), d)
+			}
+			heap := heapInUse() - before
+			m := ix.Memory()
+			estimate := m.Columns + m.Search + m.History + m.Relations
+			ratio := float64(estimate) / float64(heap)
+			t.Logf("%d bytes estimated, %d in the heap, ratio %.2f; %+v", estimate, heap, ratio, m)
+			if ratio < 0.75 || ratio > 1.3 {
+				t.Error("the estimate is far off")
+			}
+			runtime.KeepAlive(texts)
+			runtime.KeepAlive(analyzer)
+		})
+	}
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -11,12 +11,12 @@ type Memory struct {
 }
 
 // What an entry of a map costs besides its key and value, about.
-const mapOverhead = 8
+const mapOverhead = 18
 
 const idBytes = 16
 
-// Memory walks the index once and estimates its memory. Strings that several
-// messages share count nothing.
+// Memory walks the index once and estimates its memory. What several messages
+// share counts once.
 func (ix *Index) Memory() Memory {
 	return Memory{
 		Columns:   ix.columnBytes(),
@@ -31,35 +31,49 @@ func sizeOf[T any]() int64 {
 	return int64(unsafe.Sizeof(v))
 }
 
+// pages yields every page there is.
+func (r *rows) pages(yield func(*page) bool) {
+	for _, p := range r.full {
+		if p != nil && !yield(p) {
+			return
+		}
+	}
+	yield(&r.tail)
+}
+
 func (ix *Index) columnBytes() int64 {
-	n := int64(cap(ix.messages))*sizeOf[message]() + int64(len(ix.byID))*(idBytes+4+mapOverhead)
-	for i := range ix.messages {
-		n += int64(cap(ix.messages[i].tags)) * 8
+	n := int64(len(ix.byID))*(idBytes+4+mapOverhead) + int64(cap(ix.traits.values))*sizeOf[traits]()
+	for p := range ix.rows.pages {
+		n += int64(cap(p.rows))*sizeOf[row]() + int64(cap(p.died))*4
 	}
 	return n
 }
 
 func (ix *Index) searchBytes() int64 {
 	w := &ix.words
-	n := int64(cap(w.terms))*sizeOf[term]() + int64(len(w.ids))*(sizeOf[string]()+4+mapOverhead) + int64(cap(w.free))*4
+	n := int64(cap(w.terms))*sizeOf[term]() + int64(cap(w.dictionary.slots))*4
 	for i := range w.terms {
-		n += int64(len(w.terms[i].text)) + int64(cap(w.terms[i].entries))*sizeOf[entry]()
+		l := &w.terms[i].postings
+		n += allocated(len(w.terms[i].text)) + allocated(cap(l.data)) + l.blocks.bytes()
 	}
-	for i := range ix.messages {
-		n += int64(cap(ix.messages[i].terms)) * 4
-	}
-	for word, term := range ix.analyzer.terms {
-		n += int64(len(word)+len(term)) + 2*sizeOf[string]() + mapOverhead
+	for p := range ix.rows.pages {
+		n += int64(cap(p.lengths)) + int64(cap(p.blocks))
 	}
 	return n
 }
 
+// allocated is what a small allocation takes.
+func allocated(n int) int64 {
+	const grain = 8
+	return int64(n+grain-1) / grain * grain
+}
+
 func (ix *Index) historyBytes() int64 {
-	n := orderedBytes(&ix.byActivity) + orderedBytes(&ix.byChange)
+	n := orderedBytes(&ix.byActivity) + orderedBytes(&ix.byChange) + int64(cap(ix.numbered))*8
 	for name, s := range ix.sessions {
 		n += int64(len(name)) + sizeOf[string]() + 8 + mapOverhead + sizeOf[session]()
 		n += orderedBytes(&s.history) + orderedBytes(&s.summaries)
-		n += int64(len(s.kinds)) * (8 + 8 + mapOverhead)
+		n += int64(len(s.kinds)) * (sizeOf[string]() + 8 + mapOverhead)
 	}
 	n += int64(len(ix.past.imported)) * (idBytes + 8 + mapOverhead)
 	for _, g := range []graves{ix.past.recent, ix.past.older} {
@@ -72,9 +86,6 @@ func (ix *Index) historyBytes() int64 {
 
 func (ix *Index) relationBytes() int64 {
 	var n int64
-	for _, edges := range ix.outgoing {
-		n += idBytes + 24 + mapOverhead + int64(cap(edges))*sizeOf[Relation]()
-	}
 	for _, list := range ix.incoming {
 		n += idBytes + 8 + mapOverhead + orderedBytes(list)
 	}

@@ -153,15 +153,18 @@ func (m *model) wordsOf() (Statistics, map[string]map[ulid.ULID][FieldCount]uint
 func wordsIn(ix *Index) (Statistics, map[string]map[ulid.ULID][FieldCount]uint32) {
 	words := map[string]map[ulid.ULID][FieldCount]uint32{}
 	for _, term := range ix.words.terms {
-		c := ix.Occurrences(term.text)
-		for o, ok := c.Next(ix.Ordinals()); ok; o, ok = c.Next(ix.Ordinals()) {
-			if words[term.text] == nil {
-				words[term.text] = map[ulid.ULID][FieldCount]uint32{}
-			}
-			words[term.text][ix.Entry(o.Ordinal).ID] = o.Counts
+		if term.text == "" {
+			continue
 		}
-		if ix.Frequency(term.text) != len(words[term.text]) {
-			panic(fmt.Sprintf("%q: frequency %d, found in %d", term.text, ix.Frequency(term.text), len(words[term.text])))
+		v := ix.View([]string{term.text}, Filter{})
+		words[term.text] = map[ulid.ULID][FieldCount]uint32{}
+		for c := v.Cursor(0); c.Next(); {
+			if v.Passes(c.Ordinal()) {
+				words[term.text][v.Entry(c.Ordinal()).ID] = c.Counts()
+			}
+		}
+		if v.Frequency(0) != len(words[term.text]) {
+			panic(fmt.Sprintf("%q: frequency %d, found in %d", term.text, v.Frequency(0), len(words[term.text])))
 		}
 	}
 	return ix.Statistics(), words

@@ -93,6 +93,13 @@ func (o *ordered[T]) contains(v T) bool {
 	return p.chunk < len(o.chunks) && o.compare(o.chunks[p.chunk][p.offset], v) == 0
 }
 
+// find returns the element equal to v, which must be there. What it is compared by
+// must not be changed.
+func (o *ordered[T]) find(v T) *T {
+	p := o.seek(func(e T) bool { return o.compare(e, v) < 0 })
+	return &o.chunks[p.chunk][p.offset]
+}
+
 // first returns the least element. The list must not be empty.
 func (o *ordered[T]) first() T { return o.chunks[0][0] }
 

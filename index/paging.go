@@ -109,8 +109,8 @@ func (ix *Index) changedSessions(horizon ulid.ULID, seq uint64, after ranked) []
 // newestAt returns the newest message a session had at the moment.
 func (ix *Index) newestAt(s *session, horizon ulid.ULID, seq uint64) (ulid.ULID, bool) {
 	var newest ulid.ULID
-	start := s.history.seek(func(id ulid.ULID) bool { return id.Compare(horizon) <= 0 })
-	for id := range s.history.backward(start) {
+	start := s.history.seek(func(e entry) bool { return e.id.Compare(horizon) <= 0 })
+	for id := range ids(s.history.backward(start)) {
 		if ix.past.imported[id] <= seq {
 			newest = id
 			break

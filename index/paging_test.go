@@ -47,7 +47,7 @@ type pagingWorld struct {
 func TestSessionsUnderChange(t *testing.T) {
 	pages, moved, restarted := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := &pagingWorld{ix: New(), m: newModel(), lastPut: map[ulid.ULID]uint64{}}
+		w := &pagingWorld{ix: New(Standard()), m: newModel(), lastPut: map[ulid.ULID]uint64{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"write":   w.write,
 			"import":  w.importOld,
@@ -147,7 +147,7 @@ func (w *pagingWorld) rebuild(t *rapid.T) {
 	for _, id := range ids {
 		w.log = append(w.log, logged{seq: w.lastPut[id], doc: w.m.docs[id]})
 	}
-	fresh := New()
+	fresh := New(Standard())
 	before := rapid.Bool().Draw(t, "inherit first")
 	if before {
 		inherit(fresh, w.ix)
@@ -172,7 +172,7 @@ func (w *pagingWorld) replay(ix *Index) {
 // restart fills a fresh index from the log alone.
 func (w *pagingWorld) restart() {
 	w.runs = slices.DeleteFunc(w.runs, func(r *run) bool { return r.seq < w.compacted })
-	w.ix = New()
+	w.ix = New(Standard())
 	w.replay(w.ix)
 }
 
@@ -225,7 +225,7 @@ func (w *pagingWorld) behind(r *run, name string) bool {
 }
 
 func TestSessionsOrder(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	for i, d := range []struct {
 		session string
 		ms      int
@@ -265,11 +265,11 @@ func TestSessionsOrder(t *testing.T) {
 // An update, a rebuild and a restart between two pages move nothing: that a
 // message existed follows from its id, not from its only record.
 func TestSessionsAfterRebuildAndRestart(t *testing.T) {
-	before := New()
+	before := New(Standard())
 	before.Put(1, Doc{ID: makeID(1, 1), Session: "a"})
 	before.Put(2, Doc{ID: makeID(2, 1), Session: "b"})
 	horizon, moment := before.LastID(), uint64(2)
-	after := New()
+	after := New(Standard())
 	after.Put(2, Doc{ID: makeID(2, 1), Session: "b"})
 	after.Put(9, Doc{ID: makeID(1, 1), Session: "a", Summary: "updated"})
 	var got []string
@@ -284,7 +284,7 @@ func TestSessionsAfterRebuildAndRestart(t *testing.T) {
 // After a rebuild a session stands where it stood for a client that began
 // before its newest message was deleted, and where it stands now for others.
 func TestRestorePast(t *testing.T) {
-	old := New()
+	old := New(Standard())
 	old.Put(1, Doc{ID: makeID(1, 1), Session: "a"})
 	old.Put(2, Doc{ID: makeID(2, 1), Session: "b"})
 	old.Put(3, Doc{ID: makeID(3, 1), Session: "a"})
@@ -303,7 +303,7 @@ func TestRestorePast(t *testing.T) {
 		{"into an empty index", func(ix *Index) { inherit(ix, old); fill(ix) }},
 		{"twice", func(ix *Index) { fill(ix); inherit(ix, old); inherit(ix, old) }},
 		{"over two rebuilds", func(ix *Index) {
-			between := New()
+			between := New(Standard())
 			fill(between)
 			inherit(between, old)
 			fill(ix)
@@ -313,7 +313,7 @@ func TestRestorePast(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			ix := New()
+			ix := New(Standard())
 			test.prepare(ix)
 			for seq, want := range map[uint64][]string{3: {"a", "b"}, 4: {"b", "a"}} {
 				var got []string
@@ -330,7 +330,7 @@ func TestRestorePast(t *testing.T) {
 
 // Old deletions are forgotten, recent ones are not.
 func TestDeletionsAreBounded(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	ix.Put(1, Doc{ID: makeID(1, 0), Session: "s"})
 	seq := uint64(1)
 	for i := range 2*rememberedDeletions + 100 {

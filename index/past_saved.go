@@ -54,7 +54,7 @@ func (ix *Index) HasPast() bool {
 // empty or when it is filled already, and more than once. After an error the
 // index must not be used.
 func (ix *Index) RestorePast(b []byte) error {
-	in := pastReader{rest: b}
+	in := byteReader{rest: b}
 	p := &ix.past
 	for n := in.number(); n > 0 && !in.failed; n-- {
 		// A compacted log may show the last update of a message as its import.
@@ -75,13 +75,14 @@ func (ix *Index) RestorePast(b []byte) error {
 	return nil
 }
 
-// pastReader takes values off the front of rest. After a failure it gives zeros.
-type pastReader struct {
+// byteReader takes values off the front of bytes of which nothing is known. After
+// a failure it gives zeros.
+type byteReader struct {
 	rest   []byte
 	failed bool
 }
 
-func (r *pastReader) number() uint64 {
+func (r *byteReader) number() uint64 {
 	v, n := binary.Uvarint(r.rest)
 	if n <= 0 {
 		r.failed = true
@@ -91,7 +92,7 @@ func (r *pastReader) number() uint64 {
 	return v
 }
 
-func (r *pastReader) bytes(n uint64) []byte {
+func (r *byteReader) bytes(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.failed = true
 		return nil
@@ -101,13 +102,13 @@ func (r *pastReader) bytes(n uint64) []byte {
 	return b
 }
 
-func (r *pastReader) id() (id ulid.ULID) {
+func (r *byteReader) id() (id ulid.ULID) {
 	copy(id[:], r.bytes(uint64(len(id))))
 	return id
 }
 
 // graves adds tombstones to g and counts those that were new.
-func (r *pastReader) graves(g graves) (count int) {
+func (r *byteReader) graves(g graves) (count int) {
 	for sessions := r.number(); sessions > 0 && !r.failed; sessions-- {
 		name := string(r.bytes(r.number()))
 		for n := r.number(); n > 0 && !r.failed; n-- {

@@ -10,7 +10,7 @@ import (
 // Every reading method, from many goroutines at once: the race detector sees a
 // reader that writes.
 func TestParallelReaders(t *testing.T) {
-	ix := New()
+	ix := New(Standard())
 	for i, d := range someDocs(300) {
 		d.Summary, d.Tags = "a summary", []string{"tag"}
 		d.Relations = []Relation{{"related_to", makeID(i/2, 0)}}
@@ -28,15 +28,18 @@ func TestParallelReaders(t *testing.T) {
 
 func readEverything(t *testing.T, ix *Index) {
 	since := int64(0)
-	match := ix.Matcher(Filter{Session: "session 1", Tags: []string{"tag"}, Since: &since})
+	terms := []string{"wb", "wc", "summari", "tag"}
+	v := ix.View(terms, Filter{Session: "session 1", Tags: []string{"tag"}, Since: &since})
 	for i := range 300 {
 		id := makeID(i, 0)
 		if session, ok := ix.Session(id); ok {
 			for range ix.History(session, ulid.ULID{}, true) {
 			}
 			ix.SessionInfo(session)
-			match(ix.byID[id])
-			ix.Entry(ix.byID[id])
+			v.Passes(ix.byID[id])
+			v.Entry(ix.byID[id])
+			v.AppendContent(nil, ix.byID[id], 1000)
+			ix.Places([]uint32{ix.byID[id]}, Reach{16, 1000})
 		}
 		ix.Contains(id)
 		ix.Outgoing(id)
@@ -44,11 +47,11 @@ func readEverything(t *testing.T, ix *Index) {
 		}
 		ix.RelationCount(id)
 	}
-	for _, term := range QueryTerms("wb wc summary tag") {
-		c := ix.Occurrences(term)
-		for _, ok := c.Next(ix.Ordinals()); ok; _, ok = c.Next(ix.Ordinals()) {
+	for i := range terms {
+		for c := v.Cursor(i); c.Next(); {
+			c.Counts()
 		}
-		ix.Frequency(term)
+		v.Frequency(i)
 	}
 	sessions := 0
 	for range ix.Sessions(ix.LastID(), 350, 0, "") {
@@ -57,5 +60,5 @@ func readEverything(t *testing.T, ix *Index) {
 	if sessions == 0 || ix.Len() != 200 || ix.Statistics().Messages != 200 || ix.Memory().Search == 0 {
 		t.Errorf("%d sessions, %d messages", sessions, ix.Len())
 	}
-	inherit(New(), ix)
+	inherit(New(Standard()), ix)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"strings"
-	"unique"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -26,9 +25,10 @@ type SessionInfo struct {
 // index lists it.
 type session struct {
 	name      string
-	history   ordered[ulid.ULID]
+	number    uint32 // in Index.numbered
+	history   ordered[entry]
 	summaries ordered[ulid.ULID] // those with a summary
-	kinds     map[unique.Handle[string]]int
+	kinds     map[string]int
 
 	activity uint64 // the time of the newest id, in milliseconds
 	changed  uint64 // number of the last record that added or removed a message
@@ -37,27 +37,46 @@ type session struct {
 func newSession(name string) *session {
 	return &session{
 		name:      strings.Clone(name),
-		history:   ordered[ulid.ULID]{compare: ulid.ULID.Compare},
+		history:   ordered[entry]{compare: compareEntries},
 		summaries: ordered[ulid.ULID]{compare: ulid.ULID.Compare},
-		kinds:     map[unique.Handle[string]]int{},
+		kinds:     map[string]int{},
 	}
 }
 
-func (s *session) newest() ulid.ULID { return s.history.last() }
+func (s *session) newest() ulid.ULID { return s.history.last().id }
 
-// count adds m to, or with -1 takes it out of, what a session knows beyond its
-// history.
-func (s *session) count(m *message, by int) {
-	s.kinds[m.kind] += by
-	if s.kinds[m.kind] == 0 {
-		delete(s.kinds, m.kind)
+// entry is a message in the history of its session, with its present row.
+type entry struct {
+	id      ulid.ULID
+	ordinal uint32
+}
+
+func compareEntries(a, b entry) int { return a.id.Compare(b.id) }
+
+// ids yields what entries are of.
+func ids(entries iter.Seq[entry]) iter.Seq[ulid.ULID] {
+	return func(yield func(ulid.ULID) bool) {
+		for e := range entries {
+			if !yield(e.id) {
+				return
+			}
+		}
+	}
+}
+
+// count adds a message to, or with -1 takes it out of, what a session knows
+// beyond its history.
+func (s *session) count(id ulid.ULID, c traits, by int) {
+	s.kinds[c.kind] += by
+	if s.kinds[c.kind] == 0 {
+		delete(s.kinds, c.kind)
 	}
 	switch {
-	case !m.summarised:
+	case !c.summarised:
 	case by > 0:
-		s.summaries.insert(m.id)
+		s.summaries.insert(id)
 	default:
-		s.summaries.remove(m.id)
+		s.summaries.remove(id)
 	}
 }
 
@@ -75,13 +94,12 @@ func compareChange(a, b *session) int {
 func (ix *Index) enter(seq uint64, d Doc) *session {
 	s := ix.sessions[d.Session]
 	if s == nil {
-		s = newSession(d.Session)
+		s = ix.begin(d.Session)
 		s.changed = ix.past.lastDeath(s.name)
-		ix.sessions[s.name] = s
 	} else {
 		ix.unlist(s)
 	}
-	s.history.insert(d.ID)
+	s.history.insert(entry{id: d.ID}) // place fills in the row
 	if d.Imported {
 		ix.past.born(seq, d.ID)
 	}
@@ -89,13 +107,34 @@ func (ix *Index) enter(seq uint64, d Doc) *session {
 	return s
 }
 
+// begin makes a session, which is not in the orders yet.
+func (ix *Index) begin(name string) *session {
+	s := newSession(name)
+	ix.sessions[s.name] = s
+	if n := len(ix.freed); n > 0 {
+		s.number, ix.freed = ix.freed[n-1], ix.freed[:n-1]
+		ix.numbered[s.number] = s
+		return s
+	}
+	s.number = uint32(len(ix.numbered))
+	ix.numbered = append(ix.numbered, s)
+	return s
+}
+
+// end forgets a session that is not in the orders any more.
+func (ix *Index) end(s *session) {
+	delete(ix.sessions, s.name)
+	ix.numbered[s.number] = nil
+	ix.freed = append(ix.freed, s.number)
+}
+
 // leave takes a deleted message out of its session. A session without a message
 // is gone, with all memory of it.
 func (ix *Index) leave(seq uint64, s *session, id ulid.ULID) {
 	ix.unlist(s)
-	s.history.remove(id)
+	s.history.remove(entry{id: id})
 	if s.history.length == 0 {
-		delete(ix.sessions, s.name)
+		ix.end(s)
 		ix.past.ended(s.name, id)
 		return
 	}
@@ -126,13 +165,13 @@ func (ix *Index) History(name string, from ulid.ULID, descending bool) iter.Seq[
 	case s == nil:
 		return func(func(ulid.ULID) bool) {}
 	case descending && from.IsZero():
-		return s.history.backward(s.history.end())
+		return ids(s.history.backward(s.history.end()))
 	case descending:
-		return s.history.backward(s.history.seek(func(id ulid.ULID) bool { return id.Compare(from) < 0 }))
+		return ids(s.history.backward(s.history.seek(func(e entry) bool { return e.id.Compare(from) < 0 })))
 	case from.IsZero():
-		return s.history.forward(position{})
+		return ids(s.history.forward(position{}))
 	}
-	return s.history.forward(s.history.seek(func(id ulid.ULID) bool { return id.Compare(from) <= 0 }))
+	return ids(s.history.forward(s.history.seek(func(e entry) bool { return e.id.Compare(from) <= 0 })))
 }
 
 // SessionInfo describes a session; false when it has no live message.
@@ -145,12 +184,12 @@ func (ix *Index) SessionInfo(name string) (SessionInfo, bool) {
 		Session:        s.name,
 		Messages:       s.history.length,
 		KindCounts:     make(map[string]int, len(s.kinds)),
-		First:          s.history.first(),
+		First:          s.history.first().id,
 		Last:           s.newest(),
 		Representative: s.newest(),
 	}
 	for kind, n := range s.kinds {
-		info.KindCounts[kind.Value()] = n
+		info.KindCounts[kind] = n
 	}
 	if s.summaries.length > 0 {
 		info.Representative, info.RepresentativeIsSummary = s.summaries.last(), true

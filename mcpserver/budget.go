@@ -148,7 +148,8 @@ func fitSearch(budget int, d searchDocument) (string, error) {
 			hits[i].Preview = new(newNeighbours(nil, nil))
 		}
 	}
-	a := newAllowance(budget, searchDocument{Truncated: true, Results: []hit{}})
+	fitted := searchDocument{Truncated: true, RerankError: d.RerankError, Results: []hit{}}
+	a := newAllowance(budget, fitted)
 	if len(hits) > 0 && !a.fits(hits[0]) {
 		hits[0].SupersededBy = nil // of the first hit only the message is sure to stay
 	}
@@ -161,5 +162,6 @@ func fitSearch(budget int, d searchDocument) (string, error) {
 	if a.err != nil {
 		return "", a.err
 	}
-	return encode(searchDocument{Truncated: true, Results: hits})
+	fitted.Results = hits
+	return encode(fitted)
 }

@@ -248,7 +248,7 @@ func (s remoteStore) Search(ctx context.Context, r convmem.SearchRequest) (convm
 			"since": milliseconds(f.Since), "until": milliseconds(f.Until),
 		}),
 	})
-	return convmem.SearchResult{Truncated: d.Truncated, Hits: mapped(d.Results, hit.value)}, err
+	return convmem.SearchResult{Truncated: d.Truncated, RerankError: d.RerankError, Hits: mapped(d.Results, hit.value)}, err
 }
 
 func (s remoteStore) Delete(ctx context.Context, r convmem.DeleteRequest) (convmem.DeleteResult, error) {

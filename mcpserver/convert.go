@@ -109,7 +109,7 @@ func newSessionInfo(s convmem.SessionInfo) sessionInfo {
 // asked for.
 func newSearch(r convmem.SearchResult, previews bool) searchDocument {
 	return searchDocument{
-		Truncated: r.Truncated,
+		Truncated: r.Truncated, RerankError: r.RerankError,
 		Results: list(r.Hits, func(h convmem.Hit) hit {
 			out := newHit(h)
 			if previews {

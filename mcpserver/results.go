@@ -108,8 +108,9 @@ type kindCounts struct {
 }
 
 type searchDocument struct {
-	Truncated bool  `json:"truncated,omitempty"`
-	Results   []hit `json:"results"`
+	Truncated   bool   `json:"truncated,omitempty"`
+	RerankError string `json:"rerank_error,omitempty"`
+	Results     []hit  `json:"results"`
 }
 
 type hit struct {

@@ -15,7 +15,7 @@ import (
 func largeIndex(n int) *index.Index {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 4, 30_000)
-	ix := index.New()
+	ix := index.New(index.Standard())
 	for i := range n {
 		var b strings.Builder
 		for range 30 {

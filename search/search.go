@@ -1,51 +1,54 @@
-// Package search ranks the messages of an index by how well they match a text.
+// Package search ranks the messages of an index by how well they match a text, in
+// two stages.
 //
-// The score is BM25F. Every term of the query that some live message holds adds
+// The first is BM25F over content, summary and tags. Every term of the query that
+// some live message holds adds
 //
-//	idf * (k1+1) * tf / (k1+tf)    idf = ln(1 + (N-df+0.5)/(df+0.5))
+//	weight * tf / (k1+tf)    weight = own weight * ln(1 + (N-df+0.5)/(df+0.5))
 //
 // to a message, where tf adds up the fields, each by its weight and relative to
 // the usual length of the field: weight * count / (1 - b + b*length/average). N
-// and df count live messages; the average is over those that have the field.
-// The sum is divided by its limit, the sum of idf * (k1+1), so that scores lie
-// between 0 and 1 and mean the same from call to call.
+// and df count live messages; the average is over those that have the field. The
+// sum, divided by its limit, the sum of all weights, is multiplied by
+// (covered/all)^0.2, where covered is the weight of the terms that the message
+// holds. So a message's own score lies between 0 and 1 and means the same from
+// call to call.
 //
-// Scores are bit for bit the same however an index came to hold its messages:
-// terms are added in sorted order, and nothing depends on ordinals or time.
+// The best by their own score, the messages right beside the best of those, and
+// exact copies of the query are the candidates. The second stage reads their words
+// in order and looks at where they stand in their sessions: words of the query
+// that stand together count more, and so do an answer to a question that matches
+// and a message in a conversation that is about the query; see rerank. It
+// multiplies all parts of a score by one factor, so that the score stays the sum
+// of its parts.
+//
+// Scores are bit for bit the same however an index came to hold its messages: sums
+// are formed in whole numbers or in the order of the terms, and nothing depends on
+// ordinals, on the clock or on how many hits are wanted.
 package search
 
 import (
 	"context"
-	"math"
 
 	"example.com/convmem/index"
 	"github.com/oklog/ulid/v2"
 )
 
-// The constants of the score.
-const (
-	k1            = 1.2
-	weightContent = 1.0
-	weightSummary = 1.0
-	weightTags    = 2.0
-	// How much the length of a field counts. Tags are a set: their number says
-	// nothing about how much one of them matters.
-	lengthContent = 0.2
-	lengthSummary = 0.2
-	lengthTags    = 0.0
-)
-
 // Query says what to look for.
 type Query struct {
-	// Text is any text; see [index.Analyze]. It has no syntax.
+	// Text is any text. It has no syntax; what stands in quotation marks counts
+	// more where it is found as a phrase.
 	Text string
-	// Filter selects the messages that are ranked. It does not change a score.
+	// Filter selects the messages that are ranked. It does not change how well
+	// a message fits; but only messages that pass it lift others. What it
+	// points to must not change during the search.
 	Filter index.Filter
-	// Limit is the greatest number of hits; below 1 there are none.
+	// Limit is the greatest number of hits; below 1 there are none. No search
+	// has more than some hundreds.
 	Limit int
 }
 
-// Hit is a message that holds a term of the query.
+// Hit is a message that fits.
 type Hit struct {
 	ID ulid.ULID
 	// What each field adds to the score.
@@ -54,40 +57,67 @@ type Hit struct {
 	Matched [index.FieldCount]bool
 }
 
-// Score adds up the fields, always in the same order. It is above 0 and, but
-// for rounding, at most 1.
+// Score adds up the fields, always in the same order.
 func (h Hit) Score() float64 { return (h.Content + h.Summary) + h.Tags }
 
-// Run returns the best hits: by falling score, then falling importance, then
-// falling id, which puts the newest first. A smaller limit gives the first hits
-// of a larger one. A text without terms, or with terms that no message holds,
-// has no hits.
-//
-// The time grows with the number of live messages that hold a term. The only
-// error is that of a context that ended, looked at from time to time. The index
-// must not change meanwhile.
-func Run(ctx context.Context, ix *index.Index, q Query) ([]Hit, error) {
-	best := ranking{limit: max(q.Limit, 0)}
-	s := newScorer(ix, q.Text)
-	matches := ix.Matcher(q.Filter)
-	for start := uint32(0); start < s.end(); start += window {
-		if ctx.Err() != nil {
-			break
-		}
-		s.scoreWindow(start)
-		for _, slot := range s.touched {
-			if matches(start + slot) {
-				best.add(s.candidate(start, slot))
-			}
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return best.hits(), nil
+// Scaled returns the hit with all that it adds to the score multiplied.
+func (h Hit) Scaled(factor float64) Hit {
+	h.Content *= factor
+	h.Summary *= factor
+	h.Tags *= factor
+	return h
 }
 
-// idf is the weight of a term that df of n messages hold.
-func idf(n, df int) float64 {
-	return math.Log(1 + (float64(n)-float64(df)+0.5)/(float64(df)+0.5))
+// Run returns the best hits: by falling score, then falling importance, then
+// falling time of the id, then falling id. A smaller limit gives the first hits of
+// a larger one. A text without terms, or with terms that no message holds, has no
+// hits, unless it is the id of a message.
+//
+// The only error is that of a context that ended, looked at from time to time. The
+// index must not change meanwhile; where it may, use [New].
+func Run(ctx context.Context, ix *index.Index, q Query) ([]Hit, error) {
+	s := New(ix.Analyzer(), q)
+	s.Begin(ix)
+	if err := s.Score(ctx); err != nil {
+		return nil, err
+	}
+	hits, _ := s.Finish(ix)
+	return hits, nil
+}
+
+// Search is one search of an index that changes. Its steps, one after the other:
+// [New] without any lock; Begin while the index does not change; Score without any
+// lock, which is nearly all of the work; Finish while the index does not change.
+// After a Finish that says no, Begin and the rest may be called again; after one
+// that says yes, the search is over.
+type Search struct {
+	query  prepared
+	view   *index.View
+	scorer *scorer
+	found  []candidate
+	named  *candidate // the message whose id the query is
+}
+
+// New analyses a query.
+func New(a index.Analyzer, q Query) *Search { return &Search{query: prepare(a, q)} }
+
+// Begin takes a view of the index, in a few steps for each term of the query.
+func (s *Search) Begin(ix *index.Index) {
+	s.view = ix.View(s.query.terms, s.query.filter)
+	s.named = nil
+	if ordinal, ok := ix.Find(s.query.id); ok && s.view.Passes(ordinal) {
+		s.named = &candidate{ordinal: ordinal, entry: s.view.Entry(ordinal)}
+	}
+}
+
+// Score finds the candidates. The only error is that of ctx, when it has ended.
+func (s *Search) Score(ctx context.Context) error {
+	s.found = nil
+	if len(s.query.terms) == 0 || s.view.Nothing() {
+		return ctx.Err()
+	}
+	s.scorer = newScorer(s.view, &s.query)
+	found, err := s.scorer.candidates(ctx)
+	s.found = found
+	return err
 }

@@ -1,0 +1,106 @@
+package index
+
+// baseNoun returns the singular of an irregular plural, and any other word as it
+// is. Left out is what is as often another word: axes, bases, data, dice, media;
+// leaves and lives, which are verbs too; people, who are seldom one person each.
+func baseNoun(word string) string {
+	switch word {
+	case "alumni":
+		return "alumnus"
+	case "analyses":
+		return "analysis"
+	case "appendices":
+		return "appendix"
+	case "bacteria":
+		return "bacterium"
+	case "cacti":
+		return "cactus"
+	case "calves":
+		return "calf"
+	case "children":
+		return "child"
+	case "grandchildren":
+		return "grandchild"
+	case "crises":
+		return "crisis"
+	case "criteria":
+		return "criterion"
+	case "curricula":
+		return "curriculum"
+	case "diagnoses":
+		return "diagnosis"
+	case "elves":
+		return "elf"
+	case "feet":
+		return "foot"
+	case "fungi":
+		return "fungus"
+	case "geese":
+		return "goose"
+	case "halves":
+		return "half"
+	case "hooves":
+		return "hoof"
+	case "hypotheses":
+		return "hypothesis"
+	case "indices":
+		return "index"
+	case "knives":
+		return "knife"
+	case "larvae":
+		return "larva"
+	case "lice":
+		return "louse"
+	case "loaves":
+		return "loaf"
+	case "matrices":
+		return "matrix"
+	case "men":
+		return "man"
+	case "mice":
+		return "mouse"
+	case "nuclei":
+		return "nucleus"
+	case "oases":
+		return "oasis"
+	case "oxen":
+		return "ox"
+	case "parentheses":
+		return "parenthesis"
+	case "phenomena":
+		return "phenomenon"
+	case "quizzes":
+		return "quiz"
+	case "radii":
+		return "radius"
+	case "scarves":
+		return "scarf"
+	case "schemata":
+		return "schema"
+	case "shelves":
+		return "shelf"
+	case "bookshelves":
+		return "bookshelf"
+	case "stimuli":
+		return "stimulus"
+	case "syntheses":
+		return "synthesis"
+	case "teeth":
+		return "tooth"
+	case "theses":
+		return "thesis"
+	case "thieves":
+		return "thief"
+	case "vertices":
+		return "vertex"
+	case "wives":
+		return "wife"
+	case "housewives":
+		return "housewife"
+	case "wolves":
+		return "wolf"
+	case "women":
+		return "woman"
+	}
+	return word
+}
