@@ -43,6 +43,8 @@ var arrows = map[string][]string{
 	"store/storetest":   {".", "store/vfs", ulidModule, cmpModule, rapidModule, uax29Module, textModule},
 	"mcpserver":         {".", sdkModule, ulidModule},
 	"examples/...":      {".", "mcpserver", "store/vfs", "store/storetest", sdkModule},
+	// Its baseline reads text as the engine does.
+	"examples/relevance": {".", "store/vfs", "index"},
 }
 
 // TestImports holds every file that is not a test to its row. A package without
