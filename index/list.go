@@ -14,9 +14,10 @@ const blockPostings = 128
 //	ordinal - the one before (the first: ordinal + 1), shifted left by one
 //
 // with the lowest bit 0 when the term stands in the content only and once, as it
-// mostly does, or else 1 and followed by the counts in content, summary and tags,
-// and, where one of the latter two is not 0, by the lengths of both: with those in
-// reach no row has to be looked at to score it. All are uvarints.
+// mostly does. Or else it is 1 and the count in the content follows, shifted left
+// by one. Its lowest bit is 1 when the term stands elsewhere too: then the counts
+// in summary and tags follow, and the lengths of these two, so that no row has to be
+// looked at to score it. All are uvarints.
 //
 // Bytes are only ever appended, so that a frozen copy of a list stays as it was
 // while the index changes. Every blockPostings postings are sealed with an entry of
@@ -105,12 +106,13 @@ func (l *list) write(delta uint64, c, lengths Counts) {
 		b = binary.AppendUvarint(b, delta)
 	} else {
 		b = binary.AppendUvarint(b, delta|1)
-		for _, n := range c {
-			b = binary.AppendUvarint(b, uint64(n))
-		}
-		if c.elsewhere() {
-			b = binary.AppendUvarint(b, uint64(lengths[Summary]))
-			b = binary.AppendUvarint(b, uint64(lengths[Tags]))
+		if !c.elsewhere() {
+			b = binary.AppendUvarint(b, uint64(c[Content])<<1)
+		} else {
+			b = binary.AppendUvarint(b, uint64(c[Content])<<1|1)
+			for _, n := range [...]uint32{c[Summary], c[Tags], lengths[Summary], lengths[Tags]} {
+				b = binary.AppendUvarint(b, uint64(n))
+			}
 		}
 	}
 	if need := len(l.data) + len(b); need > cap(l.data) {
@@ -205,12 +207,11 @@ func (c *Cursor) Next() bool {
 }
 
 func (c *Cursor) readPosting() {
-	p := &c.posting
-	for f := range p.Counts {
-		p.Counts[f] = c.number()
-	}
-	p.Lengths = Counts{}
-	if p.elsewhere() {
+	n := c.number()
+	c.posting = Posting{Counts: Counts{Content: n >> 1}}
+	if n&1 != 0 {
+		p := &c.posting
+		p.Counts[Summary], p.Counts[Tags] = c.number(), c.number()
 		p.Lengths[Summary], p.Lengths[Tags] = c.number(), c.number()
 	}
 }
@@ -229,9 +230,18 @@ func (c *Cursor) number() uint32 {
 type Batch struct {
 	// Plain are the slots of messages that hold the term once, in the content.
 	Plain []uint16
+	// Repeated are those that hold it in the content only, up to MaxRepeated
+	// times.
+	Repeated []Repeated
 	// Others are the rest.
 	Others []Slot
 }
+
+// MaxRepeated is the greatest count in Batch.Repeated.
+const MaxRepeated = 4
+
+// Repeated is a posting of a page with nothing but a small count.
+type Repeated struct{ Slot, Count uint16 }
 
 // Slot is a posting of a page.
 type Slot struct {
@@ -242,12 +252,15 @@ type Slot struct {
 // Take fills a batch with the present posting and those after it up to the end of
 // the page, a multiple of PageRows, and steps to the one behind them.
 func (c *Cursor) Take(end uint32, b *Batch) {
-	b.Plain, b.Others = b.Plain[:0], b.Others[:0]
+	b.Plain, b.Repeated, b.Others = b.Plain[:0], b.Repeated[:0], b.Others[:0]
 	for c.ordinal < end {
-		if slot := uint16(c.ordinal % pageRows); c.plain {
+		switch slot := uint16(c.ordinal % pageRows); {
+		case c.plain:
 			b.Plain = append(b.Plain, slot)
 			c.takePlain(end, b)
-		} else {
+		case c.posting.Counts[Content] <= MaxRepeated && !c.posting.elsewhere():
+			b.Repeated = append(b.Repeated, Repeated{slot, uint16(c.posting.Counts[Content])})
+		default:
 			b.Others = append(b.Others, Slot{slot, c.posting})
 		}
 		c.Next()

@@ -29,6 +29,8 @@ type scan struct {
 	perIdeal   float64 // slop / ideal
 	page       *pageSums
 	batch      index.Batch
+	// bulk says that the sums of the page hold what all terms add.
+	bulk bool
 	// filtered says that the filter is worth a look before a sum is completed;
 	// whether a message is live can wait for its score.
 	filtered bool
@@ -128,16 +130,44 @@ func (n *scan) worthwhile(page int) bool {
 	return sum*n.perIdeal >= n.best.threshold()
 }
 
-// sum adds up what the essential terms add to the messages of a page.
+// sum adds up what the terms add to the messages of a page: the essential ones to
+// every message that holds one of them, then the others to those messages. When
+// those are very few, the others are left to complete.
 func (n *scan) sum(page int, lengths []uint8) {
-	start := uint32(page * index.PageRows)
 	for _, t := range n.essential() {
-		t.cursor.Take(start+index.PageRows, &n.batch)
-		for _, slot := range n.batch.Plain {
-			n.page.add(slot, t.bit, n.plain(t.scored, start+uint32(slot), lengths[slot]))
+		n.take(t, page, lengths, true)
+	}
+	if n.bulk = n.page.count() > fewTouched; !n.bulk {
+		return
+	}
+	for _, t := range n.order[:n.inessential] {
+		if start := uint32(page * index.PageRows); t.cursor.Ordinal() < start {
+			t.cursor.Seek(start)
 		}
-		for i := range n.batch.Others {
-			other := &n.batch.Others[i]
+		n.take(t, page, lengths, false)
+	}
+}
+
+// fewTouched is up to how many messages of a page are completed one by one.
+const fewTouched = 4
+
+// take adds what a term adds to the messages of a page, or only to those that were
+// touched already.
+func (n *scan) take(t *scanned, page int, lengths []uint8, all bool) {
+	start := uint32(page * index.PageRows)
+	t.cursor.Take(start+index.PageRows, &n.batch)
+	for _, slot := range n.batch.Plain {
+		if all || n.page.has(slot) {
+			n.page.add(slot, t.bit, n.repeated(t.scored, 1, start+uint32(slot), lengths[slot]))
+		}
+	}
+	for _, r := range n.batch.Repeated {
+		if all || n.page.has(r.Slot) {
+			n.page.add(r.Slot, t.bit, n.repeated(t.scored, r.Count, start+uint32(r.Slot), lengths[r.Slot]))
+		}
+	}
+	for i := range n.batch.Others {
+		if other := &n.batch.Others[i]; all || n.page.has(other.Slot) {
 			share, at := n.others(t, &other.Posting, start+uint32(other.Slot), lengths[other.Slot])
 			n.page.add(other.Slot, t.bit|at, share)
 		}
@@ -160,14 +190,29 @@ func (p *pageSums) add(slot uint16, bit set, share int64) {
 	p.sums[slot] += share
 }
 
+// has says whether a message was touched.
+func (p *pageSums) has(slot uint16) bool { return p.touched[slot/64]>>(slot%64)&1 != 0 }
+
+// count counts the messages that were touched.
+func (p *pageSums) count() (n int) {
+	for _, touched := range p.touched {
+		n += bits.OnesCount64(touched)
+	}
+	return n
+}
+
 // collect offers the messages that were touched, and cleans the page.
 func (n *scan) collect(page int, lengths []uint8) {
 	start, p := uint32(page*index.PageRows), n.page
+	missing := n.inessential // terms that the sums lack
+	if n.bulk {
+		missing = 0
+	}
 	for word, touched := range p.touched {
 		for ; touched != 0; touched &= touched - 1 {
 			slot := uint32(word*64 + bits.TrailingZeros64(touched))
-			if n.reachable(p.sums[slot], n.inessential) && (!n.filtered || n.view.Passes(start+slot)) {
-				n.complete(start+slot, lengths[slot], p.sums[slot], p.matched[slot])
+			if n.reachable(p.sums[slot], missing) && (!n.filtered || n.view.Passes(start+slot)) {
+				n.complete(start+slot, lengths[slot], missing, p.sums[slot], p.matched[slot])
 			}
 			p.sums[slot], p.matched[slot] = 0, 0
 		}
@@ -175,19 +220,16 @@ func (n *scan) collect(page int, lengths []uint8) {
 	}
 }
 
-// complete adds what the other terms add to a message and offers it, unless it
-// cannot reach the threshold.
-func (n *scan) complete(ordinal uint32, length uint8, sum int64, matched set) {
-	for i := n.inessential - 1; i >= 0; i-- {
+// complete adds what the first missing terms add to a message and offers it, unless
+// it cannot reach the threshold.
+func (n *scan) complete(ordinal uint32, length uint8, missing int, sum int64, matched set) {
+	for i := missing - 1; i >= 0; i-- {
 		t := n.order[i]
-		if t.cursor.Ordinal() < ordinal || t.cursor.Ordinal() == math.MaxUint32 {
+		if t.cursor.Ordinal() < ordinal {
 			t.cursor.Seek(ordinal)
 		}
 		if t.cursor.Ordinal() == ordinal {
-			share, at := n.plain(t.scored, ordinal, length), set(0)
-			if !t.cursor.Plain() {
-				share, at = n.others(t, t.cursor.Posting(), ordinal, length)
-			}
+			share, at := n.present(t, ordinal, length)
 			sum += share
 			matched |= t.bit | at
 		}
@@ -196,6 +238,14 @@ func (n *scan) complete(ordinal uint32, length uint8, sum int64, matched set) {
 		}
 	}
 	n.offer(ordinal, sum, matched)
+}
+
+// present is what the posting adds at which the cursor of a term stands.
+func (n *scan) present(t *scanned, ordinal uint32, length uint8) (int64, set) {
+	if t.cursor.Plain() {
+		return n.repeated(t.scored, 1, ordinal, length), 0
+	}
+	return n.others(t, t.cursor.Posting(), ordinal, length)
 }
 
 // reachable says whether a message with some sum and the first i terms still to

@@ -42,9 +42,9 @@ type scored struct {
 	// weight is idf times the term's own weight.
 	weight float64
 	bound  float64 // nothing adds more to a sum
-	// shares are what a plain posting adds, by the length of the content; 0
-	// where none was asked for yet.
-	shares [index.LongLength]int64
+	// shares are what a posting in nothing but the content adds, by the count
+	// less one and the length of the content; 0 where none was asked for yet.
+	shares [index.MaxRepeated][index.LongLength]int64
 }
 
 // set is a set of terms, by their places in scorer.terms.
@@ -128,20 +128,21 @@ type sums [index.FieldCount]int64
 
 func (s sums) whole() int64 { return s[index.Content] + s[index.Summary] + s[index.Tags] }
 
-// plain is what a term adds that stands in the content once and nowhere else.
-func (s *scorer) plain(t *scored, ordinal uint32, length uint8) int64 {
+// repeated is what a term adds that stands in nothing but the content, at most
+// index.MaxRepeated times.
+func (s *scorer) repeated(t *scored, count uint16, ordinal uint32, length uint8) int64 {
 	if length == index.LongLength {
-		return s.plainShare(t, s.view.FieldLengths(ordinal)[index.Content])
+		return s.contentShare(t, count, s.view.FieldLengths(ordinal)[index.Content])
 	}
-	if t.shares[length] == 0 {
-		t.shares[length] = s.plainShare(t, uint32(length))
+	known := &t.shares[count-1][length]
+	if *known == 0 {
+		*known = s.contentShare(t, count, uint32(length))
 	}
-	return t.shares[length]
+	return *known
 }
 
-func (s *scorer) plainShare(t *scored, length uint32) int64 {
-	frequency := fields[index.Content].weight / s.norm(length)
-	return int64(t.weight * frequency / (k1 + frequency) * scale)
+func (s *scorer) contentShare(t *scored, count uint16, length uint32) int64 {
+	return s.share(t, index.Counts{index.Content: uint32(count)}, index.Counts{index.Content: length}).whole()
 }
 
 // share is what a term adds that stands in any fields.
