@@ -15,7 +15,7 @@ type Analyzer interface {
 	Analyze(text string, emit func(term string, position int))
 	// Weight says how much a term of a query counts: 1 is usual. Terms of
 	// weight 0 are left out of a query, unless it has no others; then all count
-	// alike.
+	// alike. Other weights count as 0.001 to 1000.
 	Weight(term string) float64
 }
 

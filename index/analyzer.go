@@ -121,11 +121,17 @@ func QueryTerms(a Analyzer, text string) []QueryTerm {
 	var terms []QueryTerm
 	for _, term := range slices.Compact(words) {
 		if w := weight(term); w > 0 {
-			terms = append(terms, QueryTerm{term, w})
+			terms = append(terms, QueryTerm{term, min(max(w, minWeight), maxWeight)})
 		}
 	}
 	return terms
 }
+
+// Weights outside of these would drown in rounding, or drown all others.
+const (
+	minWeight = 0.001
+	maxWeight = 1000
+)
 
 // analyzeTag emits the terms of a tag's words and that of the whole tag, at the
 // position of the last word. A tag that is one word has one term.

@@ -42,7 +42,7 @@ func (ix *Index) matcher(f Filter) matcher {
 }
 
 func (f *Filter) passes(c traits) bool {
-	return int(c.importance) >= f.MinImportance &&
+	return (f.MinImportance == 0 || int(c.importance) >= f.MinImportance) &&
 		oneOf(f.Kinds, c.kind) && oneOf(f.Tiers, c.tier) && oneOf(f.Roles, c.role)
 }
 

@@ -36,7 +36,8 @@ type viewed struct {
 
 // View returns a view for a search for terms among the messages that pass a
 // filter. Neither terms nor what the filter points to may change while the view
-// is used. The cost grows with the number of terms, not with the index.
+// is used. The cost grows with the number of terms, and with the messages of the
+// session that the filter names where they are few, not with the index.
 func (ix *Index) View(terms []string, f Filter) *View {
 	v := &View{
 		of: ix, epoch: ix.epoch, rows: ix.rows, traits: ix.traits.values, stats: ix.words.stats,

@@ -34,16 +34,16 @@ func (s *scorer) collect(ctx context.Context) ([]candidate, error) {
 	one := newSingle(s)
 	found := make([]candidate, 0, 2*(len(s.best.heap)+len(copies)))
 	for _, r := range s.best.sorted() {
-		c := one.candidate(r)
+		c := one.found(r)
 		c.exact = slices.Contains(copies, r.ordinal)
 		found = append(found, c)
 	}
 	for _, ordinal := range copies {
 		if !slices.ContainsFunc(s.best.heap, func(r scoredRow) bool { return r.ordinal == ordinal }) {
-			sum, matched := one.sum(ordinal)
-			c := one.candidate(scoredRow{float64(sum.whole()) * s.factor(matched), matched, ordinal})
-			c.exact = true
-			found = append(found, c)
+			if c, ok := one.candidate(ordinal); ok {
+				c.exact = true
+				found = append(found, c)
+			}
 		}
 	}
 	return found, nil
@@ -53,8 +53,10 @@ func (s *scorer) collect(ctx context.Context) ([]candidate, error) {
 func (s *scorer) each(ctx context.Context, ordinals []uint32) error {
 	one := newSingle(s)
 	for i, ordinal := range ordinals {
-		if i%index.PageRows == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if i%index.PageRows == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 		}
 		if sum, matched := one.sum(ordinal); matched != 0 {
 			s.offer(ordinal, sum.whole(), matched)
@@ -65,7 +67,8 @@ func (s *scorer) each(ctx context.Context, ordinals []uint32) error {
 
 // copies returns the messages whose content is the query. They need not be among
 // the best: others may hold its words more often. A copy holds all terms of the
-// query, so those that hold the rarest of them are looked at.
+// query, so those that hold the rarest of them are looked at. Of very many copies
+// the best candidateCount are enough.
 func (s *scorer) copies(ctx context.Context) ([]uint32, error) {
 	rarest, ok := s.rarest()
 	if !ok {
@@ -85,9 +88,18 @@ func (s *scorer) copies(ctx context.Context) ([]uint32, error) {
 			s.view.Fingerprint(c.Ordinal()) != s.query.fingerprint || !s.view.Passes(c.Ordinal()) {
 			continue
 		}
-		copies = append(copies, c.Ordinal())
+		if copies = append(copies, c.Ordinal()); len(copies) > 2*candidateCount {
+			copies = s.bestTied(copies)
+		}
 	}
-	return copies, nil
+	return s.bestTied(copies), nil
+}
+
+// bestTied returns the best of rows that have the same score, no more than become
+// candidates.
+func (s *scorer) bestTied(ordinals []uint32) []uint32 {
+	slices.SortFunc(ordinals, s.view.CompareTies)
+	return ordinals[:min(len(ordinals), candidateCount)]
 }
 
 // rarest returns the place of the term of the text that the fewest messages hold,

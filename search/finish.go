@@ -112,8 +112,8 @@ func (s *scorer) withNeighbours(ix *index.Index, found []candidate) []candidate 
 		if slices.Contains(ordinals, ordinal) || !s.view.Passes(ordinal) {
 			continue
 		}
-		if sum, matched := one.sum(ordinal); matched != 0 {
-			all = append(all, one.candidate(scoredRow{float64(sum.whole()) * s.factor(matched), matched, ordinal}))
+		if c, ok := one.candidate(ordinal); ok {
+			all = append(all, c)
 		}
 	}
 	return all
@@ -130,11 +130,11 @@ func (s *Search) question() *question {
 	}
 	for place := range s.query.terms {
 		if number, ok := s.view.Number(place); ok {
-			q.terms[number] = known{idf: idf(q.messages, s.view.Frequency(place))}
+			q.terms[number] = known{weight: idf(q.messages, s.view.Frequency(place))}
 		}
 	}
 	for _, t := range s.scorer.terms {
-		q.terms[t.number] = known{idf: q.terms[t.number].idf, scored: true}
+		q.terms[t.number] = known{weight: t.weight, scored: true}
 	}
 	return q
 }

@@ -27,7 +27,7 @@ type prepared struct {
 
 func prepare(a index.Analyzer, q Query) prepared {
 	p := prepared{filter: q.Filter, limit: q.Limit, fingerprint: index.Fingerprint(q.Text)}
-	p.id, _ = ulid.ParseStrict(strings.ToUpper(strings.TrimSpace(q.Text)))
+	p.id, _ = ulid.ParseStrict(strings.TrimSpace(q.Text))
 	for _, t := range index.QueryTerms(a, q.Text) {
 		p.terms = append(p.terms, t.Text)
 		p.weights = append(p.weights, t.Weight)
@@ -70,10 +70,13 @@ var quotes = []struct{ open, end string }{
 	{`"`, `"`}, {"“", "”"}, {"„", "“"}, {"«", "»"}, {"「", "」"}, {"『", "』"}, {"《", "》"},
 }
 
-// quoted returns the parts of a text that stand in quotation marks.
+// maxQuotations is how many quotations of a query count.
+const maxQuotations = 32
+
+// quoted returns the first parts of a text that stand in quotation marks.
 func quoted(text string) []string {
 	var parts []string
-	for text != "" {
+	for text != "" && len(parts) < maxQuotations {
 		open, part, rest := cutQuoted(text)
 		if !open {
 			break

@@ -33,8 +33,8 @@ type question struct {
 
 // known is a term that some message holds.
 type known struct {
-	idf    float64
-	scored bool // it counted in the own scores; stop words mostly do not
+	weight float64 // as in the first stage; of others their idf
+	scored bool    // it counted in the own scores; stop words mostly do not
 }
 
 // subject is a candidate as the second stage sees it.

@@ -66,7 +66,7 @@ func TestLifts(t *testing.T) {
 			for i, s := range subjects {
 				read[i] = s.own
 			}
-			if diff := cmp.Diff(test.want, lifts(subjects, places, read), close); diff != "" {
+			if diff := cmp.Diff(test.want, lifts(subjects, places, read), nearly); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -88,7 +88,7 @@ func TestLiftsAnywhere(t *testing.T) {
 				lifted++
 			}
 		}
-		if diff := cmp.Diff(want, lifts(s.subjects, s.places, read), close); diff != "" {
+		if diff := cmp.Diff(want, lifts(s.subjects, s.places, read), nearly); diff != "" {
 			t.Fatal(diff)
 		}
 	})

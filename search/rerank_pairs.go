@@ -84,7 +84,7 @@ func (p *pairs) read(i int, tokens []token) {
 func (p *pairs) sums(n int, q *question) []float64 {
 	weights := make([]float64, len(p.all))
 	for at, next := range p.all {
-		together := q.terms[next.first].idf + q.terms[next.second].idf
+		together := q.terms[next.first].weight + q.terms[next.second].weight
 		weights[at] = min(together, idf(q.messages, p.held[at]))
 	}
 	sums := make([]float64, n)

@@ -29,12 +29,12 @@ func TestPairs(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			q := simpleQuestion(1, 2, 7, 8, 100, 101)
-			q.terms[1], q.terms[2] = known{idf: 5, scored: true}, known{idf: 5, scored: true}
+			q.terms[1], q.terms[2] = known{weight: 5, scored: true}, known{weight: 5, scored: true}
 			p := newPairs(test.text)
 			for i, text := range test.texts {
 				p.read(i, text)
 			}
-			if diff := cmp.Diff(test.want, p.sums(len(test.texts), q), close); diff != "" {
+			if diff := cmp.Diff(test.want, p.sums(len(test.texts), q), nearly); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -54,7 +54,7 @@ func TestManyPairs(t *testing.T) {
 	var numbers []uint32
 	for n := range uint32(200) {
 		numbers = append(numbers, n)
-		q.terms[n] = known{idf: 0.25}
+		q.terms[n] = known{weight: 0.25}
 	}
 	p := newPairs(plainText(numbers...))
 	p.read(0, plainText(numbers...))

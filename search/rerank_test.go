@@ -36,9 +36,9 @@ func simpleQuestion(text ...uint32) *question {
 	q := &question{text: plainText(text...), terms: map[uint32]known{}, messages: 1000}
 	for _, n := range text {
 		if n < 100 {
-			q.terms[n] = known{idf: 2, scored: true}
+			q.terms[n] = known{weight: 2, scored: true}
 		} else {
-			q.terms[n] = known{idf: 0.5}
+			q.terms[n] = known{weight: 0.5}
 		}
 	}
 	q.ideal = 10
@@ -74,7 +74,7 @@ func finals(subjects []subject, factors []float64) []float64 {
 	return scores
 }
 
-var close = cmpopts.EquateApprox(0, 1e-12)
+var nearly = cmpopts.EquateApprox(0, 1e-12)
 
 // The whole formula, by hand.
 func TestRerank(t *testing.T) {
@@ -98,7 +98,7 @@ func TestRerank(t *testing.T) {
 		(second + 0.6*first + 0.3*first) * 1.3,
 		0.1,
 	}
-	if diff := cmp.Diff(want, got, close); diff != "" {
+	if diff := cmp.Diff(want, got, nearly); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -242,25 +242,35 @@ func (s *single) sum(ordinal uint32) (sum sums, matched set) {
 	return sum, matched
 }
 
+// candidate returns a message as a candidate, false when it holds no term.
+func (s *single) candidate(ordinal uint32) (candidate, bool) {
+	sum, matched := s.sum(ordinal)
+	if matched == 0 {
+		return candidate{}, false
+	}
+	c := candidate{ordinal: ordinal, entry: s.view.Entry(ordinal)}
+	factor := s.factor(matched)
+	for f, n := range sum {
+		c.parts[f] = float64(n) * factor
+	}
+	return c, true
+}
+
+// found returns a row that was scored already as a candidate.
+func (s *single) found(r scoredRow) candidate {
+	if r.matched&elsewhere != 0 {
+		c, _ := s.candidate(r.ordinal)
+		return c
+	}
+	c := candidate{ordinal: r.ordinal, entry: s.view.Entry(r.ordinal)}
+	c.parts[index.Content] = r.score
+	return c
+}
+
 // where returns elsewhere if the counts are not of the content alone.
 func where(c index.Counts) set {
 	if c[index.Summary]|c[index.Tags] != 0 {
 		return elsewhere
 	}
 	return 0
-}
-
-// candidate returns a message with its own score, by fields.
-func (s *single) candidate(r scoredRow) candidate {
-	c := candidate{ordinal: r.ordinal, entry: s.view.Entry(r.ordinal)}
-	if r.matched&elsewhere == 0 {
-		c.parts[index.Content] = r.score
-		return c
-	}
-	sum, matched := s.sum(r.ordinal)
-	factor := s.factor(matched)
-	for f, n := range sum {
-		c.parts[f] = float64(n) * factor
-	}
-	return c
 }

@@ -101,11 +101,12 @@ type Search struct {
 // New analyses a query.
 func New(a index.Analyzer, q Query) *Search { return &Search{query: prepare(a, q)} }
 
-// Begin takes a view of the index, in a few steps for each term of the query.
+// Begin takes a view of the index, in a few steps for each term of the query and,
+// where the filter names a short session, for each message of it.
 func (s *Search) Begin(ix *index.Index) {
 	s.view = ix.View(s.query.terms, s.query.filter)
 	s.named = nil
-	if ordinal, ok := ix.Find(s.query.id); ok && s.view.Passes(ordinal) {
+	if ordinal, ok := ix.Find(s.query.id); ok && !s.query.id.IsZero() && s.view.Passes(ordinal) {
 		s.named = &candidate{ordinal: ordinal, entry: s.view.Entry(ordinal)}
 	}
 }
