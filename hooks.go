@@ -9,9 +9,11 @@ type Analyzer interface {
 	// other terms: the index is then made anew from all text.
 	Name() string
 	// Analyze calls emit for every term of a text with its position. Positions
-	// begin anywhere and never fall; two terms stand next to each other when
-	// theirs differ by one. A term has 1 to 128 bytes. The same text must
-	// always give the same terms.
+	// begin at 0 or above and never fall; two terms stand next to each other
+	// when no position lies between theirs. A term has 1 to 128 bytes. The same
+	// text must always give the same terms, and no text may make it panic: it is
+	// called for messages that are on stable storage already, so a store that
+	// holds such a text could not be opened with this Analyzer any more.
 	Analyze(text string, emit func(term string, position int))
 	// Weight says how much a term of a query counts: 1 is usual. Terms of
 	// weight 0 are left out of a query, unless it has no others; then all count
@@ -31,13 +33,15 @@ type Candidate struct {
 // model that reads them. Its method is called by several goroutines at once, while
 // nobody waits for the search.
 type Reranker interface {
-	// Rerank returns a score for every candidate, in their order: 0 or more,
-	// and more for a better one. It takes the place of the candidate's score.
+	// Rerank returns a score for every candidate, in their order: from 0 to
+	// 1e100, more for a better one. It takes the place of the candidate's score.
 	// candidates are the best [MaxSearchLimit] hits, best first, at least one,
 	// whatever the limit of the search.
 	//
-	// An error, or scores that are too few, too many, negative, infinite or not
-	// a number, leave the order and the scores as they were: the result then
-	// says why in [SearchResult.RerankError]. When ctx ends, the search fails.
+	// An error, or scores that are too few, too many, out of range or not a
+	// number, leave the order and the scores as they were: the result then says
+	// why in [SearchResult.RerankError]. When ctx ends, the search fails. A
+	// message that is changed or deleted meanwhile is left out of the result. A
+	// query that is the id of a message is not reranked.
 	Rerank(ctx context.Context, query string, candidates []Candidate) ([]float64, error)
 }

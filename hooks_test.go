@@ -105,6 +105,25 @@ func TestSnapshotSparesAnalysis(t *testing.T) {
 	}
 }
 
+// After a change of analyzer the next Close of a store that is large enough writes
+// a snapshot again, so that only one Open analyses everything.
+func TestSnapshotOfANewAnalyzer(t *testing.T) {
+	texts := new(atomic.Int64)
+	w := newWorld(t, convmem.Options{Analyzer: shouting{"shouting/1", texts}})
+	for i := range 40 {
+		w.say("s", fmt.Sprint(i)+strings.Repeat(" some words to fill a page with", 1500), convmem.MetadataPatch{})
+	}
+	w.reopen()
+	w.options.Analyzer = shouting{"shouting/2", texts}
+	for i, want := range []int64{40, 0, 0} {
+		texts.Store(0)
+		w.reopen()
+		if n := texts.Load(); (n >= 40) != (want == 40) {
+			t.Errorf("open %d: %d texts analysed, want about %d", i, n, want)
+		}
+	}
+}
+
 // judge is a Reranker that is a function.
 type judge func(ctx context.Context, query string, candidates []convmem.Candidate) ([]float64, error)
 

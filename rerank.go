@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"example.com/convmem/search"
+	"github.com/oklog/ulid/v2"
 )
 
 // findReranked is find with the scores of the Reranker. The best hits are read,
@@ -19,8 +19,7 @@ func (db *DB) findReranked(ctx context.Context, b *searchBuilder) error {
 	var hits []search.Hit
 	var candidates []Candidate
 	err := db.rank(ctx, all, func(m *moment, found []search.Hit) (err error) {
-		hits, candidates, err = m.candidates(found)
-		b.result = SearchResult{}
+		hits, candidates, err = b.candidates(m, found)
 		return err
 	})
 	if err != nil {
@@ -31,32 +30,29 @@ func (db *DB) findReranked(ctx context.Context, b *searchBuilder) error {
 			return err
 		}
 	}
-	return db.at(ctx, b.request.MaxContentCharacters, func(m *moment) error {
-		return b.build(m, hits[:min(len(hits), b.request.Limit)])
-	})
+	return db.at(ctx, b.request.MaxContentCharacters, func(m *moment) error { return b.build(m, hits) })
 }
 
-// candidates reads the messages of hits. One that is damaged goes last in hits
-// and is no candidate.
-func (m *moment) candidates(found []search.Hit) (hits []search.Hit, candidates []Candidate, err error) {
-	var damaged []search.Hit
+// candidates reads the messages of hits, and leaves out those that are damaged.
+func (b *searchBuilder) candidates(m *moment, found []search.Hit) (hits []search.Hit, candidates []Candidate, err error) {
+	b.judged, b.damaged = map[ulid.ULID]int64{}, false
 	for _, hit := range found {
 		message, err := m.message(hit.ID)
 		if isDamagedMessage(err) {
-			damaged = append(damaged, hit)
+			b.damaged = true
 			continue
 		}
 		if err != nil {
 			return nil, nil, err
 		}
+		b.judged[hit.ID] = message.Revision
 		hits = append(hits, hit)
 		candidates = append(candidates, Candidate{Message: message, Score: hit.Score()})
 	}
-	return append(hits, damaged...), candidates, nil
+	return hits, candidates, nil
 }
 
-// rerank puts the hits that are candidates into the order of the Reranker, or
-// notes why it cannot. The error is that of ctx.
+// rerank puts the hits into the order of the Reranker, or notes why it cannot. The error is that of ctx.
 func (db *DB) rerank(ctx context.Context, b *searchBuilder, hits []search.Hit, candidates []Candidate) error {
 	scores, err := db.reranker.Rerank(ctx, b.request.Query, slices.Clone(candidates))
 	if ctx.Err() != nil {
@@ -70,20 +66,23 @@ func (db *DB) rerank(ctx context.Context, b *searchBuilder, hits []search.Hit, c
 		db.logger.Warn("search: the reranker failed, so the hits are in the order of the words", "err", err)
 		return nil
 	}
-	sortByScores(hits[:len(scores)], candidates, scores)
+	sortByScores(hits, candidates, scores)
 	return nil
 }
 
 // maxRerankError bounds what a host's error adds to a result, in bytes.
 const maxRerankError = 500
 
+// maxRerankScore is more than any scale needs, and leaves room to add.
+const maxRerankScore = 1e100
+
 func checkScores(scores []float64, want int) error {
 	if len(scores) != want {
 		return fmt.Errorf("the reranker returned %d scores for %d candidates", len(scores), want)
 	}
 	for i, score := range scores {
-		if !(score >= 0) || math.IsInf(score, 1) {
-			return fmt.Errorf("the reranker returned the score %v for candidate %d, want 0 or more", score, i)
+		if !(score >= 0 && score <= maxRerankScore) {
+			return fmt.Errorf("the reranker returned the score %v for candidate %d, want 0 to %v", score, i, maxRerankScore)
 		}
 	}
 	return nil
@@ -94,7 +93,7 @@ func checkScores(scores []float64, want int) error {
 func sortByScores(hits []search.Hit, candidates []Candidate, scores []float64) {
 	importance := map[string]int{}
 	for i := range hits {
-		hits[i] = hits[i].Scaled(scores[i] / candidates[i].Score)
+		hits[i] = hits[i].WithScore(scores[i])
 		importance[candidates[i].Message.ID] = candidates[i].Message.Metadata.Importance
 	}
 	slices.SortFunc(hits, func(a, b search.Hit) int {

@@ -3,6 +3,7 @@ package convmem
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"example.com/convmem/index"
@@ -11,8 +12,10 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Search implements [Store]. Finding the hits reads no message and keeps nobody
-// waiting; each hit and each neighbour costs one read of the disk.
+// Search implements [Store]. Scoring keeps nobody waiting and reads no message;
+// changes wait while the best hits are put in order and read, each hit and each
+// neighbour with one read of the disk. With Options.Reranker the best
+// [MaxSearchLimit] hits are read besides, unless the query is the id of a message.
 func (db *DB) Search(ctx context.Context, r SearchRequest) (SearchResult, error) {
 	r = r.withDefaults()
 	if err := r.check(); err != nil {
@@ -20,7 +23,7 @@ func (db *DB) Search(ctx context.Context, r SearchRequest) (SearchResult, error)
 	}
 	b := searchBuilder{request: r, budget: db.maxResultBytes}
 	find := db.find
-	if db.reranker != nil {
+	if db.reranker != nil && !isID(r.Query) {
 		find = db.findReranked
 	}
 	if err := find(ctx, &b); err != nil {
@@ -42,42 +45,46 @@ func (db *DB) find(ctx context.Context, b *searchBuilder) error {
 const searchAttempts = 3
 
 // rank calls use with the hits, best first, at a moment at which they are live.
-// What use does counts only when it is called for the last time.
+// use may be called more than once; what it does the last time counts.
 func (db *DB) rank(ctx context.Context, r SearchRequest, use func(*moment, []search.Hit) error) error {
 	s := search.New(db.analyzer, search.Query{Text: r.Query, Filter: r.filter(), Limit: r.Limit})
-	begin := func(m *moment) error {
-		s.Begin(m.space.index)
-		return nil
-	}
-	done := false
-	finish := func(m *moment) error {
-		found, ok := s.Finish(m.space.index)
-		if done = ok; !ok {
-			return nil
-		}
-		return use(m, found)
-	}
-	for attempt := 1; attempt < searchAttempts && !done; attempt++ {
-		if err := db.at(ctx, 0, begin); err != nil {
+	defer s.Release()
+	for range searchAttempts - 1 {
+		done, err := db.rankBesideChanges(ctx, s, use)
+		if done || err != nil {
 			return err
 		}
-		if err := s.Score(ctx); err != nil {
-			return err
-		}
-		if err := db.at(ctx, 0, finish); err != nil {
-			return err
-		}
-	}
-	if done {
-		return nil
 	}
 	return db.at(ctx, 0, func(m *moment) error {
 		s.Begin(m.space.index)
 		if err := s.Score(ctx); err != nil {
 			return err
 		}
-		return finish(m)
+		found, _ := s.Finish(m.space.index)
+		return use(m, found)
 	})
+}
+
+// rankBesideChanges is one attempt of rank. It is not done when candidates changed.
+func (db *DB) rankBesideChanges(ctx context.Context, s *search.Search, use func(*moment, []search.Hit) error) (done bool, err error) {
+	err = db.at(ctx, 0, func(m *moment) error {
+		s.Begin(m.space.index)
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if err := s.Score(ctx); err != nil {
+		return false, err
+	}
+	err = db.at(ctx, 0, func(m *moment) error {
+		var found []search.Hit
+		if found, done = s.Finish(m.space.index); !done {
+			return nil
+		}
+		return use(m, found)
+	})
+	return done, err
 }
 
 // searchBuilder completes what ranking found. Messages of hits come before
@@ -88,23 +95,36 @@ type searchBuilder struct {
 	room    allowance
 	ids     []ulid.ULID // of result.Hits
 	result  SearchResult
+	// judged holds the revisions that a Reranker saw, nil without one, and
+	// damaged says that it could not see all.
+	judged  map[ulid.ULID]int64
+	damaged bool
+}
+
+// isID says whether a query is the id of a message.
+func isID(query string) bool {
+	_, err := ulid.ParseStrict(strings.TrimSpace(query))
+	return err == nil
 }
 
 func (b *searchBuilder) build(m *moment, found []search.Hit) error {
 	b.room, b.ids = allowance{left: b.budget}, nil
-	b.result = SearchResult{RerankError: b.result.RerankError}
+	b.result = SearchResult{RerankError: b.result.RerankError, Truncated: b.damaged}
 	if err := b.addHits(m, found); err != nil {
 		return err
 	}
 	return b.addPreviews(m)
 }
 
-// addHits skips what is damaged, and what was deleted since it was found, and
-// stops where the room ends.
+// addHits skips what is damaged, and what was deleted or changed since it was
+// judged, and stops at the limit or where the room ends.
 func (b *searchBuilder) addHits(m *moment, found []search.Hit) error {
 	for _, f := range found {
+		if len(b.result.Hits) == b.request.Limit {
+			return nil
+		}
 		message, err := m.message(f.ID)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) || err == nil && b.judged != nil && b.judged[f.ID] != message.Revision {
 			continue
 		}
 		if isDamagedMessage(err) {

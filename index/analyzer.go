@@ -18,7 +18,8 @@ type Analyzer interface {
 	Name() string
 	// Analyze calls emit for every term of a text, repetitions included. Terms
 	// are valid UTF-8 of 1 to [MaxTermBytes] bytes. Positions start at 0 or
-	// above and never descend. Any text is good, invalid UTF-8 too. A term may
+	// above and never descend; a step of more than 1 counts as one of 1. Any
+	// text is good, invalid UTF-8 too. A term may
 	// share memory with the text; emit may be called by this goroutine only.
 	Analyze(text string, emit func(term string, position int))
 	// Weight says how much a term counts in a query: usually 1. A term of

@@ -23,7 +23,8 @@ func (ix *Index) Compare(other *Index) error {
 	}
 	c := comparison{a: ix, b: other}
 	for _, check := range []func() error{
-		ix.checkRows, other.checkRows, ix.checkOrders, other.checkOrders, ix.checkHistories, other.checkHistories, ix.checkPostings, other.checkPostings,
+		ix.checkRows, other.checkRows, ix.checkPages, other.checkPages,
+		ix.checkOrders, other.checkOrders, ix.checkHistories, other.checkHistories, ix.checkPostings, other.checkPostings,
 		c.compareRows, c.compareSessions, c.compareRelations,
 	} {
 		if err := check(); err != nil {
@@ -116,6 +117,8 @@ func (ix *Index) checkDictionary(found []uint32) error {
 			continue
 		case t.text == "" || !ok || known != uint32(number):
 			return fmt.Errorf("term number %d is not in the dictionary", number)
+		case !l.consistent():
+			return fmt.Errorf("what is known of the postings of term number %d is not so", number)
 		case l.frequency != found[number] || ix.livePostings(l) != found[number]:
 			return fmt.Errorf("%d messages hold term number %d, %d were counted", found[number], number, l.frequency)
 		}
@@ -123,6 +126,44 @@ func (ix *Index) checkDictionary(found []uint32) error {
 	}
 	if used != ix.words.dictionary.count || used+len(ix.words.free) != len(ix.words.terms) {
 		return errors.New("the dictionary has terms that no message holds")
+	}
+	return nil
+}
+
+// consistent says whether all that is known of a list is what its postings say.
+func (l *list) consistent() bool {
+	again := l.rewritten(func(uint32) bool { return true })
+	a, b := again.blocks, l.blocks
+	if a == nil || b == nil {
+		a, b = nil, nil
+		if again.blocks != l.blocks {
+			return false
+		}
+	}
+	return bytes.Equal(again.data, l.data) && again.size == l.size && again.last == l.last && again.max == l.max &&
+		(a == nil || a.open == b.open && slices.Equal(a.sealed, b.sealed))
+}
+
+// checkPages checks what is counted of the pages.
+func (ix *Index) checkPages() error {
+	size, live := 0, 0
+	for p := range ix.rows.pages {
+		bytes, dead := 0, uint32(0)
+		for slot, died := range p.died {
+			if died == 0 {
+				bytes += rowBytes + len(p.block(uint32(slot)))
+			} else if dead++; died > ix.rows.deaths {
+				return errors.New("a row has died in the future")
+			}
+		}
+		if bytes != p.live || dead != p.dead {
+			return errors.New("a page has counted its rows wrongly")
+		}
+		size += p.size()
+		live += bytes
+	}
+	if size != ix.rows.bytes || live != ix.rows.liveBytes {
+		return fmt.Errorf("%d bytes of rows, %d of them live; %d and %d were counted", size, live, ix.rows.bytes, ix.rows.liveBytes)
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func (ix *Index) add(r row, block []byte) (ordinal uint32) {
 func (ix *Index) drop(ordinal uint32) int {
 	block := ix.rows.block(ordinal)
 	ix.rows.kill(ordinal)
-	ix.words.exclude(block, ix.rows.isLive)
+	ix.words.exclude(block)
 	return rowBytes + len(block)
 }
 

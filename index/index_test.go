@@ -262,7 +262,7 @@ func TestLongLifeIsBounded(t *testing.T) {
 		t.Errorf("%d terms", n)
 	}
 	for i := range ix.words.terms {
-		if l := &ix.words.terms[i].postings; l.size > 2*l.frequency+blockPostings {
+		if l := &ix.words.terms[i].postings; l.mostlyDead() && !l.due {
 			t.Errorf("%d postings, %d of them live", l.size, l.frequency)
 		}
 	}
@@ -278,11 +278,38 @@ func TestLargeUpdatesAreBounded(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&text, "w%s ", letters(uint64(i)))
 	}
-	for i := range 500 {
+	for i := range 150 {
 		ix.Put(uint64(i), Doc{ID: makeID(i%2, 0), Session: "s", Content: text.String()})
 	}
 	if limit := 2*ix.rows.liveBytes + slackBytes + pageBytes; ix.rows.bytes > limit {
 		t.Errorf("%d bytes of rows, more than %d", ix.rows.bytes, limit)
+	}
+}
+
+// Lists of words that messages share become mostly dead together, and are written
+// anew a few with every change.
+func TestSharedListsAreRewrittenByAndBy(t *testing.T) {
+	ix := New(Standard())
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "w%s ", letters(uint64(i+1)))
+	}
+	const n = 3000
+	for i := range n {
+		ix.Put(uint64(i), Doc{ID: makeID(i, 0), Session: "s", Content: text.String()})
+	}
+	most, waiting := 0, 0
+	for i := range n * 2 / 3 {
+		before := len(ix.words.due)
+		ix.Delete(uint64(n+i), makeID(i, 0))
+		most = max(most, before-len(ix.words.due))
+		waiting = max(waiting, len(ix.words.due))
+	}
+	if waiting < 50 || most > 1+rewriteAtOnce/(n/3) {
+		t.Errorf("%d lists were due at once, %d were written by one change", waiting, most)
+	}
+	if len(ix.words.due) > 0 {
+		t.Errorf("%d lists are due still", len(ix.words.due))
 	}
 }
 

@@ -29,7 +29,14 @@ type list struct {
 	// size counts the postings, frequency those of live messages.
 	size, frequency uint32
 	max             maxima // over all postings
+	due             bool   // stands in words.due
 }
+
+// slackPostings is how many postings may be dead before their share counts.
+const slackPostings = 8
+
+// mostlyDead says whether the list is worth writing anew.
+func (l *list) mostlyDead() bool { return l.size > 2*l.frequency+slackPostings }
 
 // blocks are the sealed blocks of a list.
 type blocks struct {

@@ -26,7 +26,13 @@ func (ix *Index) Load(r *bufio.Reader) error {
 	in.each(func() { ix.types.number(in.string()) })
 	in.each(func() { ix.traits.number(in.traits()) })
 	in.each(func() { ix.loadSession(in.string(), in.number()) })
-	in.each(func() { ix.words.load(in.string(), in.number()) })
+	expected := uint64(maxExpected)
+	in.each(func() {
+		text, size := in.string(), in.number()
+		size = min(size, maxListExpected, expected)
+		expected -= size
+		ix.words.load(text, size)
+	})
 	in.each(func() { ix.loadRow(&in) })
 	if in.err == nil && !ix.loaded() {
 		in.err = errSaved
@@ -49,14 +55,18 @@ func (ix *Index) loadSession(name string, changed uint64) {
 	ix.numbered = append(ix.numbered, s)
 }
 
-// maxExpected bounds the memory that is taken for a term because a file says so.
-const maxExpected = 4096
+// Bounds of the memory that is taken because a file says so: for all terms, and
+// for each.
+const (
+	maxExpected     = 64 << 20
+	maxListExpected = 4096
+)
 
 // load defines the next number, for a term whose postings will take about size
 // bytes.
 func (w *words) load(text string, size uint64) {
 	number := uint32(len(w.terms))
-	w.terms = append(w.terms, term{text: text, postings: list{data: make([]byte, 0, min(size, maxExpected))}})
+	w.terms = append(w.terms, term{text: text, postings: list{data: make([]byte, 0, size)}})
 	if text == "" {
 		w.free = append(w.free, number)
 		return
@@ -99,7 +109,9 @@ func (ix *Index) fitsBlock(block []byte) bool {
 	}
 	terms := uint64(0)
 	for range FieldCount {
-		terms += r.number()
+		length := r.number()
+		r.failed = r.failed || length > uint64(len(block)) // or the sum might overflow
+		terms += length
 	}
 	for ; terms > 0 && !r.failed; terms-- {
 		number := r.number() >> 1

@@ -10,9 +10,11 @@ const maxOrdinal = 1 << 31
 // made some bytes of them: while more is dead than alive it moves live rows, of
 // twice as many bytes, out of the page that is dead most, which goes when it is
 // empty. Such a page is more than half dead, so moving frees more than it takes.
-// A message that is updated for ever neither fills the memory nor makes anybody
-// wait.
+// Lists of mostly dead postings are written anew, a few with every change. So a
+// message that is updated for ever does not fill the memory, and no change takes
+// longer than its own size and that of the longest list of a term account for.
 func (ix *Index) reclaim(bytes int) {
+	ix.words.rewrite(ix.rows.isLive)
 	for bytes *= 2; bytes > 0 && ix.rows.bytes > 2*ix.rows.liveBytes+ix.slackBytes; {
 		moved := ix.moveOne()
 		if moved == 0 {
@@ -57,7 +59,7 @@ func (ix *Index) renumber() {
 	old := ix.rows
 	ix.rows, ix.emptying = rows{pageBytes: old.pageBytes}, emptying{}
 	ix.epoch++
-	ix.words.stats = Statistics{}
+	ix.words.stats, ix.words.due = Statistics{}, nil
 	for number := range ix.words.terms {
 		ix.words.terms[number].postings = list{}
 	}

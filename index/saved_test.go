@@ -3,7 +3,9 @@ package index
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"math"
 	"testing"
 )
 
@@ -43,6 +45,16 @@ func TestLoadOfOtherAnalyzer(t *testing.T) {
 	b := saved(t, exampleIndex())
 	if err := New(renamed{Standard()}).Load(bufio.NewReader(bytes.NewReader(b))); !errors.Is(err, ErrOtherAnalyzer) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Lengths that add up to what fits only by overflowing are found.
+func TestLoadOfOverflowingLengths(t *testing.T) {
+	ix := exampleIndex()
+	block := binary.AppendUvarint([]byte{0, 0}, math.MaxUint64) // no tags, no relations
+	block = append(block, 2, 0, 1)
+	if ix.fitsBlock(block) {
+		t.Error("the block fits")
 	}
 }
 

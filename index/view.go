@@ -224,8 +224,11 @@ func (ix *Index) Find(id ulid.ULID) (ordinal uint32, ok bool) {
 	return ordinal, ok
 }
 
+// Made says whether a view is one of ix as its ordinals are now.
+func (ix *Index) Made(v *View) bool { return v.of == ix && v.epoch == ix.epoch }
+
 // Holds says whether a row of the view is that of a live message still, in ix. The
 // index must not change meanwhile.
 func (ix *Index) Holds(v *View, ordinal uint32) bool {
-	return v.of == ix && v.epoch == ix.epoch && ix.rows.isLive(ordinal)
+	return ix.Made(v) && ix.rows.isLive(ordinal)
 }

@@ -89,7 +89,7 @@ func TestViewsStayAsTheyWere(t *testing.T) {
 // Views are read while the index changes: the race detector looks on.
 func TestViewsBesideChanges(t *testing.T) {
 	ix := smallIndex()
-	docs := someDocs(600)
+	docs := someDocs(200)
 	for i, d := range docs {
 		ix.Put(uint64(i), d)
 	}
@@ -120,7 +120,7 @@ func TestViewsBesideChanges(t *testing.T) {
 			}
 		})
 	}
-	for i := range 300 {
+	for i := range 100 {
 		mu.Lock()
 		d := docs[i%len(docs)]
 		if i%3 == 0 {

@@ -47,6 +47,9 @@ type words struct {
 	free       []uint32
 	stats      Statistics
 
+	// due are terms whose postings are to be written anew.
+	due []uint32
+
 	writer blockWriter // used for one block after the other
 	tally  []tallied
 }
@@ -126,8 +129,8 @@ func (w *words) include(ordinal uint32, block []byte) {
 }
 
 // exclude takes a row that has died out of what is counted. Its postings stay
-// until those of dead rows are the most of their list.
-func (w *words) exclude(block []byte, isLive func(uint32) bool) {
+// until those of dead rows are the most of their list; such lists become due.
+func (w *words) exclude(block []byte) {
 	w.each(block, func(number uint32, _ Counts) {
 		t := &w.terms[number]
 		t.postings.frequency--
@@ -136,11 +139,31 @@ func (w *words) exclude(block []byte, isLive func(uint32) bool) {
 			w.dictionary.remove(w.terms, number)
 			*t = term{}
 			w.free = append(w.free, number)
-		case t.postings.size > 2*t.postings.frequency+blockPostings:
-			t.postings = t.postings.rewritten(isLive)
+		case t.postings.mostlyDead() && !t.postings.due:
+			t.postings.due = true
+			w.due = append(w.due, number)
 		}
 	})
 	w.stats.count(lengthsOf(block), -1)
+}
+
+// rewriteAtOnce is how many postings one change writes anew, or those of one list
+// if it has more.
+const rewriteAtOnce = 1 << 14
+
+// rewrite writes some of the lists anew that are due: those of a message's words
+// often become so together.
+func (w *words) rewrite(isLive func(uint32) bool) {
+	for done := 0; len(w.due) > 0 && done < rewriteAtOnce; {
+		last := len(w.due) - 1
+		l := &w.terms[w.due[last]].postings
+		w.due = w.due[:last]
+		if l.due && l.mostlyDead() {
+			done += int(l.size)
+			*l = l.rewritten(isLive)
+		}
+		l.due = false
+	}
 }
 
 // each calls fn for every distinct term of a block, by ascending number.

@@ -85,7 +85,7 @@ func (s *scorer) copies(ctx context.Context) ([]uint32, error) {
 			}
 		}
 		if lengths == nil || lengths[c.Ordinal()%index.PageRows] != length ||
-			s.view.Fingerprint(c.Ordinal()) != s.query.fingerprint || !s.view.Passes(c.Ordinal()) {
+			s.view.Fingerprint(c.Ordinal()) != s.query.fingerprint || !s.view.Passes(c.Ordinal()) || !s.sameTerms(c.Ordinal()) {
 			continue
 		}
 		if copies = append(copies, c.Ordinal()); len(copies) > 2*candidateCount {
@@ -93,6 +93,17 @@ func (s *scorer) copies(ctx context.Context) ([]uint32, error) {
 		}
 	}
 	return s.bestTied(copies), nil
+}
+
+// sameTerms says whether a content has the terms of the query. With them a
+// fingerprint cannot be forged: what has both is a copy in all but white space and
+// marks.
+func (s *scorer) sameTerms(ordinal uint32) bool {
+	content := s.view.AppendContent(nil, ordinal, len(s.query.text)+1)
+	return slices.EqualFunc(content, s.query.text, func(has, wanted index.Token) bool {
+		number, ok := s.view.Number(int(wanted.Number))
+		return ok && has.Number == number && has.Position == wanted.Position
+	})
 }
 
 // bestTied returns the best of rows that have the same score, no more than become

@@ -8,9 +8,12 @@ import (
 )
 
 // Finish returns the hits, unless one of the messages that were found has changed
-// since Begin: then it says no. ix is the index of Begin or the one that took its
-// place.
+// since Begin, or ix is another index: then it says no. It changes nothing and may
+// be called again.
 func (s *Search) Finish(ix *index.Index) (hits []Hit, ok bool) {
+	if !ix.Made(s.view) {
+		return nil, false
+	}
 	for i := range s.found {
 		if !ix.Holds(s.view, s.found[i].ordinal) {
 			return nil, false
@@ -20,16 +23,21 @@ func (s *Search) Finish(ix *index.Index) (hits []Hit, ok bool) {
 		return nil, false
 	}
 	ranked := s.rank(ix)
-	if s.scorer != nil {
-		s.scorer.release()
-		s.scorer, s.found = nil, nil
-	}
 	slices.SortFunc(ranked, compareRanked)
 	ranked = s.withNamed(ranked)
 	for _, r := range ranked[:max(0, min(s.query.limit, len(ranked)))] {
 		hits = append(hits, r.hit)
 	}
 	return hits, true
+}
+
+// Release gives back memory that other searches can use. Nothing may be called
+// after it.
+func (s *Search) Release() {
+	if s.scorer != nil {
+		s.scorer.release()
+	}
+	s.scorer, s.found, s.view = nil, nil, nil
 }
 
 // ranked is a hit with what ties are broken by.
@@ -104,7 +112,7 @@ func placesOf(ix *index.Index, candidates []candidate) []placed {
 // the query too: what stands beside a good message is worth a look.
 func (s *scorer) withNeighbours(ix *index.Index, found []candidate) []candidate {
 	one := newSingle(s)
-	all := found
+	all := slices.Clone(found)
 	ordinals := ordinalsOf(found)
 	beside := ix.Beside(s.view, ordinals[:min(besideCount, len(found))], besideReach)
 	s.view.Touch(beside)

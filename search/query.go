@@ -38,7 +38,9 @@ func prepare(a index.Analyzer, q Query) prepared {
 	}
 	p.text = p.tokens(a, q.Text, known)
 	for _, phrase := range quoted(q.Text) {
-		if tokens := p.tokens(a, phrase, known); len(tokens) > 0 {
+		tokens := p.tokens(a, phrase, known)
+		same := func(other []index.Token) bool { return slices.Equal(other, tokens) }
+		if len(tokens) > 0 && !slices.ContainsFunc(p.phrases, same) {
 			p.phrases = append(p.phrases, tokens)
 		}
 	}
@@ -71,7 +73,7 @@ var quotes = []struct{ open, end string }{
 }
 
 // maxQuotations is how many quotations of a query count.
-const maxQuotations = 32
+const maxQuotations = 8
 
 // quoted returns the first parts of a text that stand in quotation marks.
 func quoted(text string) []string {

@@ -48,9 +48,6 @@ func (p *phrase) in(tokens []token) bool {
 		if last > 0 && t.Number == p.terms[n] {
 			n++
 		}
-		if i+1 < len(tokens) && tokens[i+1].Position > t.Position+1 {
-			n = 0
-		}
 	}
 	return false
 }

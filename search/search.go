@@ -68,6 +68,21 @@ func (h Hit) Scaled(factor float64) Hit {
 	return h
 }
 
+// WithScore returns the hit with another score, shared among the fields as before.
+func (h Hit) WithScore(score float64) Hit {
+	h = h.Scaled(score / h.Score())
+	largest := &h.Content
+	for _, part := range []*float64{&h.Summary, &h.Tags} {
+		if *part > *largest {
+			largest = part
+		}
+	}
+	for range 4 { // what rounding took away
+		*largest += score - h.Score()
+	}
+	return h
+}
+
 // Run returns the best hits: by falling score, then falling importance, then
 // falling time of the id, then falling id. A smaller limit gives the first hits of
 // a larger one. A text without terms, or with terms that no message holds, has no
@@ -77,6 +92,7 @@ func (h Hit) Scaled(factor float64) Hit {
 // index must not change meanwhile; where it may, use [New].
 func Run(ctx context.Context, ix *index.Index, q Query) ([]Hit, error) {
 	s := New(ix.Analyzer(), q)
+	defer s.Release()
 	s.Begin(ix)
 	if err := s.Score(ctx); err != nil {
 		return nil, err
@@ -88,8 +104,8 @@ func Run(ctx context.Context, ix *index.Index, q Query) ([]Hit, error) {
 // Search is one search of an index that changes. Its steps, one after the other:
 // [New] without any lock; Begin while the index does not change; Score without any
 // lock, which is nearly all of the work; Finish while the index does not change.
-// After a Finish that says no, Begin and the rest may be called again; after one
-// that says yes, the search is over.
+// After a Finish that says no, Begin and the rest may be called again. Release
+// ends it.
 type Search struct {
 	query  prepared
 	view   *index.View
@@ -114,6 +130,10 @@ func (s *Search) Begin(ix *index.Index) {
 // Score finds the candidates. The only error is that of ctx, when it has ended.
 func (s *Search) Score(ctx context.Context) error {
 	s.found = nil
+	if s.scorer != nil {
+		s.scorer.release()
+		s.scorer = nil
+	}
 	if len(s.query.terms) == 0 || s.view.Nothing() {
 		return ctx.Err()
 	}

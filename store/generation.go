@@ -76,6 +76,9 @@ type generation struct {
 	watermark int64
 	// short is why loading stopped before what is known to be durable, or nil.
 	short error
+	// partial says that the snapshot this started from lacked something for the
+	// sink: the next one is due whatever has been written since.
+	partial bool
 	// guess is set when a reader has applied more than LOCK vouches for.
 	guess *guess
 }

@@ -200,7 +200,7 @@ func (l *Log) stats() Stats {
 // snapshotSize returns 0 for a snapshot that would not be used.
 func (l *Log) snapshotSize() int64 {
 	h, size, err := l.snapshotOnDisk()
-	live, _ := l.where()
+	live, _, _ := l.where()
 	if err != nil || l.state.snapshotIsBad() || h.fileID != live.fileID {
 		return 0
 	}

@@ -47,10 +47,8 @@ func snapshotMutants() []mutant {
 		{"snapshot: of another log", file, `if h.fileID != g.header.fileID || h.generation != g.header.generation {`, `if false {`, "TestSnapshotOfTheLogBefore"},
 		{"snapshot: what it covers need not be durable", file, `g.watermark = max(g.watermark, h.covered.offset)`, ``, "TestBadSnapshotStillVouches"},
 		{"snapshot: a sink without sections stays empty", file, `
-	if !complete {
-		if`, `
-	if false && !complete {
-		if`, "TestSnapshotFillsTheSink"},
+	if !complete {`, `
+	if false && !complete {`, "TestSnapshotFillsTheSink"},
 		{"snapshot: records that were replaced are applied", file, `if at, ok := g.table.get(f.id); !ok || at.offset != f.offset {`, `if false {`, "TestSnapshotFillsTheSink"},
 		{"snapshot: not synced", file, `		err = tmp.file.Sync()
 `, ``, "TestSnapshotIsWholeOrNotThere"},

@@ -112,6 +112,8 @@ func (l *Log) startFrom(g *generation, s *snapshotReader, table *table) error {
 	started.end, started.counts, started.lastID = s.header.covered, s.header.counts, s.header.lastID
 	started.last = lastFrame{kind: s.header.lastKind, offset: s.header.lastFrame}
 	if !complete {
+		_, saves := sink.(Saver)
+		started.partial = saves
 		if err := started.applyLive(); err != nil {
 			return err
 		}
@@ -210,13 +212,13 @@ func (l *Log) saveIfGrown(growth func(size int64) int64) error {
 	if err := l.catchUp(); err != nil {
 		return err
 	}
-	live, end := l.where()
+	live, end, partial := l.where()
 	h, size, err := l.snapshotOnDisk()
 	if err != nil {
 		return err
 	}
 	covered := int64(headerSize)
-	if h.fileID == live.fileID {
+	if h.fileID == live.fileID && !partial {
 		covered = h.covered.offset
 		l.state.setSnapshotDue(live.generation, covered+dueGrowth(size))
 	}
@@ -226,11 +228,21 @@ func (l *Log) saveIfGrown(growth func(size int64) int64) error {
 	return l.saveSnapshot()
 }
 
-// where returns the header of the live log and where what is applied of it ends.
-func (l *Log) where() (header, int64) {
+// where returns the header of the live log, where what is applied of it ends, and
+// whether it started from a snapshot that lacked something.
+func (l *Log) where() (h header, end int64, partial bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.gen.header, l.gen.end.offset
+	return l.gen.header, l.gen.end.offset, l.gen.partial
+}
+
+// noteWhole says that a snapshot of a log file now has all that the sink needs.
+func (l *Log) noteWhole(fileID [16]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gen.header.fileID == fileID {
+		l.gen.partial = false
+	}
 }
 
 // snapshotOnDisk returns header and size of the snapshot, zero when there is no
@@ -283,6 +295,7 @@ func (l *Log) saveSnapshot() error {
 	// nothing, but a sync that fails, beside a holder of LOCK who relies on his
 	// own, would make that one succeed without doing anything.
 	l.state.noteSnapshot(nil)
+	l.noteWhole(h.fileID)
 	l.state.setSnapshotDue(h.generation, h.covered.offset+dueGrowth(size))
 	return nil
 }
