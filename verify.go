@@ -30,7 +30,9 @@ const (
 	SnapshotUnchecked SnapshotState = ""
 	// SnapshotNone: there is none.
 	SnapshotNone SnapshotState = "none"
-	// SnapshotGood: it is intact and agrees with the log.
+	// SnapshotGood: it is intact, and where it says that messages stand they
+	// stand. What this process took from its index is compared with the log
+	// like all that it holds in memory.
 	SnapshotGood SnapshotState = "good"
 	// SnapshotBad: it is damaged or does not agree with the log. Open passes
 	// it over; the next Rebuild replaces it.
