@@ -260,3 +260,22 @@ func TestRepresentatives(t *testing.T) {
 		}
 	}
 }
+
+// Previews come best hit first and end with the first neighbour that has no room,
+// though one of a later hit would have: what is left out is the end of a list.
+func TestPreviewsEndWhereOneDoesNotFit(t *testing.T) {
+	w := newWorld(t, convmem.Options{MaxResultBytes: 2000})
+	w.say("a", strings.Repeat("x", 3000), convmem.MetadataPatch{})
+	w.say("a", "the fox", convmem.MetadataPatch{Importance: new(9)})
+	w.say("b", "small", convmem.MetadataPatch{})
+	w.say("b", "the fox", convmem.MetadataPatch{Importance: new(1)})
+	result := w.search(convmem.SearchRequest{Query: "fox", ContextSize: 1})
+	if len(result.Hits) != 2 || result.Hits[0].SessionID != "a" || !result.Truncated {
+		t.Fatalf("%d hits, truncated %v", len(result.Hits), result.Truncated)
+	}
+	for i, hit := range result.Hits {
+		if len(hit.Before)+len(hit.After) > 0 {
+			t.Errorf("hit %d has a preview", i)
+		}
+	}
+}

@@ -30,6 +30,9 @@ func TestDictionaryMatchesMap(t *testing.T) {
 			if d.count != len(want) || len(d.slots) > max(64, 4*(d.count+1)) && len(d.slots) > 512 {
 				t.Fatalf("%d terms in %d slots, want %d", d.count, len(d.slots), len(want))
 			}
+			if used := len(d.slots) - countZeros(d.slots); d.used != used {
+				t.Fatalf("%d slots are used, %d were counted", used, d.used) // too many: every insertion rehashes
+			}
 		}
 		for text, number := range want {
 			if got, ok := d.find(terms, text); !ok || got != number {

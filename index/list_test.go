@@ -136,3 +136,45 @@ func TestListsOnlyGrow(t *testing.T) {
 		}
 	}
 }
+
+// A copy of a list skips by its own blocks, not by those that the list seals later,
+// and its bounds are those of its own postings.
+func TestCopiesKeepTheirBlocks(t *testing.T) {
+	const n = 6 * blockPostings
+	var l list
+	var copies []list
+	for i := range uint32(n) {
+		l.add(2*i, Counts{Content: i/50 + 1}, Counts{})
+		copies = append(copies, l.frozen())
+	}
+	for i, copied := range copies {
+		c := copied.cursor()
+		if c.Seek(2*uint32(i)+1) || c.Ordinal() != math.MaxUint32 {
+			t.Fatalf("a copy of %d postings has one at %d", i+1, c.Ordinal())
+		}
+		c = copied.cursor()
+		if !c.Seek(2*uint32(i)) || c.Counts()[Content] != uint32(i)/50+1 {
+			t.Fatalf("the last of %d postings is not found: %d %v", i+1, c.Ordinal(), c.Counts())
+		}
+		if _, bounds := c.Bounds(); bounds[Content] != uint32(i)/50+1 {
+			t.Fatalf("bounds %v of the last block of %d postings", bounds, i+1)
+		}
+	}
+}
+
+// Bounds of a block are those of its own postings, not of the blocks before it.
+func TestBoundsAreOfOneBlock(t *testing.T) {
+	var l list
+	for i := range uint32(5 * blockPostings / 2) {
+		l.add(i, Counts{Content: []uint32{9, 4, 2}[i/blockPostings], Tags: []uint32{0, 1, 0}[i/blockPostings]}, Counts{})
+	}
+	c := l.cursor()
+	for block, want := range []Counts{{Content: 9}, {Content: 4, Tags: 1}, {Content: 2}} {
+		if !c.Seek(uint32(block*blockPostings + 3)) {
+			t.Fatal("nothing there")
+		}
+		if _, got := c.Bounds(); got != want {
+			t.Errorf("block %d: bounds %v, want %v", block, got, want)
+		}
+	}
+}

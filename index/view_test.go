@@ -160,6 +160,9 @@ func TestHolds(t *testing.T) {
 	if ix.Holds(v, 0) {
 		t.Error("a row is held although ordinals began anew")
 	}
+	if !ix.Holds(ix.View(nil, Filter{}), 0) {
+		t.Error("a row of a view that was made since is not held")
+	}
 }
 
 // A small session is looked at by itself, a large one or an unknown one is not.
@@ -186,5 +189,66 @@ func TestFew(t *testing.T) {
 	}
 	if !ix.View(nil, Filter{Session: "unknown"}).Nothing() || ix.View(nil, Filter{Session: "small"}).Nothing() {
 		t.Error("wrong about whether any message passes")
+	}
+}
+
+// Lengths and FieldLengths of contents around the longest that a page tells.
+func TestLengths(t *testing.T) {
+	ix := New(Standard())
+	lengths := []int{0, 1, 254, 255, 256, 257, 600}
+	for i, n := range lengths {
+		ix.Put(uint64(i), Doc{ID: makeID(i+1, 0), Session: "s", Content: strings.Repeat("word ", n)})
+	}
+	v := ix.View(nil, Filter{})
+	for i, n := range lengths {
+		if got := v.Lengths(0)[i]; int(got) != min(n, LongLength) {
+			t.Errorf("length %d of %d terms", got, n)
+		}
+		if got := v.FieldLengths(uint32(i))[Content]; int(got) != n {
+			t.Errorf("field length %d of %d terms", got, n)
+		}
+	}
+	if err := ix.Compare(ix); err != nil {
+		t.Error(err)
+	}
+}
+
+// AppendContent appends the first terms with the places where they stand.
+func TestAppendContent(t *testing.T) {
+	ix := New(slicing{})
+	ix.Put(1, Doc{ID: makeID(1, 0), Session: "s", Tags: []string{"tag"}, Summary: "one", Content: "one two one"})
+	v := ix.View([]string{"one", "two"}, Filter{})
+	one, _ := v.Number(0)
+	two, _ := v.Number(1)
+	all := []Token{{one, 0}, {two, 1}, {one, 2}}
+	for limit, want := range [][]Token{{}, all[:1], all[:2], all, all} {
+		if diff := cmp.Diff(want, v.AppendContent([]Token{}, 0, limit)); diff != "" {
+			t.Errorf("limit %d: %s", limit, diff)
+		}
+	}
+	before := []Token{{Number: 7}}
+	if got := v.AppendContent(before, 0, 1); len(got) != 2 || got[0] != before[0] {
+		t.Errorf("%v behind %v", got, before)
+	}
+}
+
+// A view seeks in the postings that it was made with, though their list has sealed
+// blocks since.
+func TestViewKeepsItsBlocks(t *testing.T) {
+	ix := New(Standard())
+	put := func(n int) {
+		for range n {
+			i := ix.Len()
+			ix.Put(uint64(i), Doc{ID: makeID(i+1, 0), Session: "s", Content: "fox"})
+		}
+	}
+	put(blockPostings + 20)
+	v := ix.View([]string{"fox"}, Filter{})
+	put(5 * blockPostings)
+	for ordinal := range uint32(7 * blockPostings) {
+		c := v.Cursor(0)
+		if found := c.Seek(ordinal); found != (ordinal < blockPostings+20) || found && c.Ordinal() != ordinal {
+			t.Fatalf("Seek(%d) says %v, at %d", ordinal, found, c.Ordinal())
+		}
 	}
 }

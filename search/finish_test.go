@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/convmem/index"
@@ -118,6 +119,42 @@ func TestNeighboursOfTheBest(t *testing.T) {
 	}
 }
 
+// Only the best thirty bring in what stands beside them.
+func TestNeighboursOfTheBestThirty(t *testing.T) {
+	var docs []index.Doc
+	for i := range 120 {
+		session := fmt.Sprint("talk ", i)
+		docs = append(docs,
+			index.Doc{Session: session, Importance: i, Content: "one fox fox fox fox"},
+			index.Doc{Session: session, Content: "a fox among very many other words of no use at all"})
+	}
+	var got, want []uint64
+	for _, h := range run(t, build(docs...), search.Query{Text: "fox", Limit: 500}) {
+		if ms := h.ID.Time(); ms%2 == 0 { // the second of its talk
+			got = append(got, ms)
+		}
+	}
+	for i := 90; i < 120; i++ {
+		want = append(want, uint64(2*i+2))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The second stage reads the beginning of a very long message only.
+func TestReadTerms(t *testing.T) {
+	for before, read := range map[int]bool{2046: true, 2047: false, 3000: false} {
+		filler := strings.Repeat("word ", before)
+		hits := run(t, build(index.Doc{Content: filler + "red fox"}, index.Doc{Content: filler + "fox red"}, index.Doc{Content: "x"}),
+			search.Query{Text: "red fox", Limit: 5})
+		if len(hits) != 2 || scoreOf(hits, 1) > scoreOf(hits, 2) != read {
+			t.Errorf("behind %d terms the pair adds %v", before, scoreOf(hits, 1)-scoreOf(hits, 2))
+		}
+	}
+}
+
 // Copies of the query come first although more messages than there are candidates
 // fit better by their words; what differs from it in one character does not.
 func TestCopiesBeyondTheBest(t *testing.T) {
@@ -171,6 +208,19 @@ func TestCopiesOfAllKinds(t *testing.T) {
 				t.Errorf("found %v", got)
 			}
 		})
+	}
+}
+
+// A copy is told from what has the same words by its length too, which is known
+// exactly only up to a point.
+func TestLongCopies(t *testing.T) {
+	for _, n := range []int{253, 254, 255, 256, 257, 600} {
+		text := strings.Repeat("fox ", n)
+		ix := build(index.Doc{Content: text}, index.Doc{Content: text + "."}) // the newer one wins a tie
+		hits := run(t, ix, search.Query{Text: text, Limit: 2})
+		if got := found(hits); !slices.Equal(got, []uint64{1, 2}) || hits[0].Score() <= hits[1].Score() {
+			t.Errorf("%d terms: found %v", n, got)
+		}
 	}
 }
 

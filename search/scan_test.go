@@ -122,3 +122,56 @@ func TestScanLeavesNothingBehind(t *testing.T) {
 		t.Error("something is left")
 	}
 }
+
+// A page is passed over only for what all of it holds, not for the beginning of it
+// that ends with a block of postings: the best message stands behind that.
+func TestScanBoundsWholePages(t *testing.T) {
+	ix := index.New(spaced{})
+	put := func(content string) {
+		n := ix.Len() + 1
+		d := index.Doc{Session: fmt.Sprint(n), Content: content}
+		_ = d.ID.SetTime(uint64(n))
+		ix.Put(uint64(n), d)
+	}
+	for i := range index.PageRows {
+		if i < 128 {
+			put("fox fox") // a block of postings, and more than there are candidates
+		} else {
+			put("one of a good many messages that say nothing of it")
+		}
+	}
+	for range 128 {
+		put("fox and quite a few other words beside it") // another block
+	}
+	put("fox fox fox fox fox fox fox fox")
+	hits := runIn(t, ix, Query{Text: "fox", Limit: 1})
+	if len(hits) != 1 || hits[0].ID.Time() != uint64(ix.Len()) {
+		t.Errorf("found %v, want the last message", hits)
+	}
+}
+
+// Contents around the greatest length that a page tells are scored by all of their
+// terms, wherever and however often they hold those of the query.
+func TestScanOfLongContents(t *testing.T) {
+	ix := index.New(spaced{})
+	for i := range 80 {
+		d := index.Doc{Session: fmt.Sprint(i), Content: strings.Repeat("fox ", 1+i%3) + strings.Repeat("word ", 200+i*2)}
+		if i%4 == 0 {
+			d.Summary, d.Tags = "a fox", []string{"red fox"}
+		}
+		_ = d.ID.SetTime(uint64(i + 1))
+		ix.Put(uint64(i), d)
+	}
+	p := prepare(ix.Analyzer(), Query{Text: "fox red"})
+	v := ix.View(p.terms, p.filter)
+	scanned, every := newScorer(v, &p), newScorer(v, &p)
+	if err := newScan(scanned).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := every.each(t.Context(), allRows(v)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sortedRows(every), sortedRows(scanned), cmp.AllowUnexported(scoredRow{})); diff != "" {
+		t.Error(diff)
+	}
+}
