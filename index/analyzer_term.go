@@ -36,7 +36,7 @@ func (a *analyzer) tagTerm(tag string) string {
 // The cache of terms is emptied when it is full: natural text fills it again
 // with the words it uses most, and random text cannot make it grow.
 const (
-	maxCachedTerms     = 1 << 15
+	maxCachedTerms     = 1 << 16
 	maxCachedTermBytes = 24
 )
 
