@@ -52,7 +52,8 @@ func (b *searchBuilder) candidates(m *moment, found []search.Hit) (hits []search
 	return hits, candidates, nil
 }
 
-// rerank puts the hits into the order of the Reranker, or notes why it cannot. The error is that of ctx.
+// rerank puts the hits into the order of the Reranker, or notes why it cannot. The
+// error is that of ctx.
 func (db *DB) rerank(ctx context.Context, b *searchBuilder, hits []search.Hit, candidates []Candidate) error {
 	scores, err := db.reranker.Rerank(ctx, b.request.Query, slices.Clone(candidates))
 	if ctx.Err() != nil {
