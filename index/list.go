@@ -123,9 +123,9 @@ func (l *list) write(delta uint64, c, lengths Counts) {
 		}
 	}
 	if need := len(l.data) + len(b); need > cap(l.data) {
-		// There are so many lists that twice as much room as needed would be
-		// the most of them.
-		l.data = append(make([]byte, 0, need+need/8), l.data...)
+		// There are so many lists that the usual room to grow would be much of
+		// the index.
+		l.data = append(make([]byte, 0, need+need/32), l.data...)
 	}
 	l.data = append(l.data, b...)
 }

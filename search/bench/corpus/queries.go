@@ -37,7 +37,7 @@ const (
 	lowRank       = 300
 	rareRank      = 2_000
 	tailRank      = 20_000
-	endRank       = 50_000
+	endRank       = 30_000
 )
 
 // Queries returns the first n queries. Of five, three are questions, one is a rare

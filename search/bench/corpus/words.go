@@ -3,7 +3,7 @@ package corpus
 import "slices"
 
 const (
-	vocabulary = 200_000
+	vocabulary = 40_000
 
 	// The word of rank r is as frequent as (zipfOffset+r)^-zipfExponent. The
 	// offset stands for the function words, which are counted apart: without it
