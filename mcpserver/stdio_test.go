@@ -252,12 +252,13 @@ func TestBrokenOutput(t *testing.T) {
 	inner := newModel()
 	g := newGate(inner)
 	inRead, inWrite := io.Pipe()
-	out := &breakable{}
+	out := &breakable{refused: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
 	go func() { ended <- serve(context.Background(), g, nil, inRead, out, standardPatience) }()
 	h := &host{TB: t, in: inWrite}
-	h.send(initialize, initialized, writeCall(1, "s", "one"), writeCall(2, "s", "two"), toolCall(3, "get_system_health", `{}`))
+	h.send(initialize, initialized, writeCall(1, "s", "one"), writeCall(2, "s", "two"), toolCall(3, "get_system_health", `{}`), "{")
 	<-g.entered
+	<-out.refused // so the calls before that line have been received
 	out.broken.Store(true)
 	g.open <- struct{}{}
 	<-g.entered
