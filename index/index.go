@@ -169,8 +169,9 @@ func (ix *Index) place(r row, block []byte) {
 
 // add makes a row the one of its message for all but its session.
 func (ix *Index) add(r row, block []byte) (ordinal uint32) {
-	ordinal = ix.rows.append(r, lengthsOf(block)[Content], block)
-	ix.words.include(ordinal, block)
+	lengths := lengthsOf(block)
+	ordinal = ix.rows.append(r, lengths[Content], block)
+	ix.words.include(ordinal, block, lengths)
 	ix.byID[r.id] = ordinal
 	return ordinal
 }

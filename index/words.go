@@ -119,9 +119,9 @@ func (ix *Index) typeNumber(name string) uint32 {
 	return ix.types.number(strings.Clone(name))
 }
 
-// include adds a row to the postings. Its ordinal must be the greatest.
-func (w *words) include(ordinal uint32, block []byte) {
-	lengths := lengthsOf(block)
+// include adds a row, whose fields have these lengths, to the postings. Its ordinal
+// must be the greatest.
+func (w *words) include(ordinal uint32, block []byte, lengths Counts) {
 	w.each(block, func(number uint32, c Counts) {
 		w.terms[number].postings.add(ordinal, c, lengths)
 	})
