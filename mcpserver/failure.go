@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"example.com/convmem"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxErrorCharacters is the length of the longest error text.
@@ -55,8 +54,8 @@ func explain(err error) convmem.Error {
 	return shown
 }
 
-// failure is the result of a call that failed.
-func (c caller) failure(ctx context.Context, tool string, err error) *mcp.CallToolResult {
+// failed logs why a call failed and returns the text of its result.
+func (c caller) failed(ctx context.Context, tool string, err error) (string, convmem.Code) {
 	shown := explain(err)
 	level := slog.LevelDebug
 	switch shown.Code {
@@ -64,22 +63,26 @@ func (c caller) failure(ctx context.Context, tool string, err error) *mcp.CallTo
 		level = slog.LevelError
 	}
 	c.logger.Log(ctx, level, "tool call failed", "tool", tool, "code", shown.Code, "error", err, "cause", errors.Unwrap(err))
-	return errorResult(shown)
+	return errorText(shown), shown.Code
 }
 
-// panicked is the result of a call that panicked. The log gets the place; of
-// the panic's value only what the runtime says, because any other may quote a
-// message.
-func (c caller) panicked(ctx context.Context, tool string, cause any) *mcp.CallToolResult {
-	reason := fmt.Sprintf("a value of type %T", cause)
+// panicked logs the place of a panic and returns the text of the call's result.
+func (c caller) panicked(ctx context.Context, tool string, cause any) (string, convmem.Code) {
+	c.logger.ErrorContext(ctx, "tool call panicked", "tool", tool, "reason", reasonOf(cause), "stack", string(debug.Stack()))
+	return errorText(explain(&convmem.Error{Code: convmem.CodeInternal})), convmem.CodeInternal
+}
+
+// reasonOf describes the value of a panic. It repeats only what the runtime
+// says, because any other value may quote a message.
+func reasonOf(cause any) string {
 	if fault, ok := cause.(runtime.Error); ok {
-		reason = fault.Error()
+		return fault.Error()
 	}
-	c.logger.ErrorContext(ctx, "tool call panicked", "tool", tool, "reason", reason, "stack", string(debug.Stack()))
-	return errorResult(explain(&convmem.Error{Code: convmem.CodeInternal}))
+	return fmt.Sprintf("a value of type %T", cause)
 }
 
-func errorResult(e convmem.Error) *mcp.CallToolResult {
+// errorText is the document of an error.
+func errorText(e convmem.Error) string {
 	message := e.Message
 	if e.Field != "" {
 		message = e.Field + ": " + message
@@ -95,7 +98,7 @@ func errorResult(e convmem.Error) *mcp.CallToolResult {
 	if err != nil {
 		panic(err) // strings and numbers cannot fail
 	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	return text
 }
 
 // limitCharacters cuts a text to the length of an error text.

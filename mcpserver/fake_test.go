@@ -122,3 +122,12 @@ func call(t testing.TB, store convmem.Store, o *Options, tool, args string) stri
 	t.Helper()
 	return check(t, Call(context.Background(), store, o, tool, json.RawMessage(args)))
 }
+
+func mustCaller(t testing.TB, store convmem.Store, o *Options) caller {
+	t.Helper()
+	c, err := newCaller(oneStore(store), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -61,15 +61,11 @@ func (l *line) join() *turn {
 	return t
 }
 
-// maxTogether bounds the shared calls of a connection that run at a time, and
-// with them the memory that their results take.
-const maxTogether = 8
-
-// advance opens every turn that may run now: the first, and up to maxTogether
-// that are shared as long as all before them are.
+// advance opens every turn that may run now: the first, and those that are
+// shared as long as all before them are.
 func (l *line) advance() {
 	for i, t := range l.turns {
-		if i > 0 && (!t.shared || i == maxTogether) {
+		if i > 0 && !t.shared {
 			return
 		}
 		if !t.open {
@@ -135,7 +131,11 @@ func (t *turn) leave() {
 	t.line.advance()
 }
 
-// orderedTransport gives every tool call a turn when it arrives.
+// standsInLine holds the methods that reach the store.
+var standsInLine = map[string]bool{"tools/call": true, "resources/read": true}
+
+// orderedTransport gives every call that reaches the store a turn when it
+// arrives.
 type orderedTransport struct {
 	mcp.Transport
 	line *line
@@ -160,7 +160,7 @@ type orderedConnection struct {
 
 func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
-	if r, ok := m.(*jsonrpc.Request); ok && err == nil && r.IsCall() && r.Method == "tools/call" {
+	if r, ok := m.(*jsonrpc.Request); ok && err == nil && r.IsCall() && standsInLine[r.Method] {
 		c.stamp(r)
 	}
 	return m, err

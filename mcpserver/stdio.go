@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +45,13 @@ func ServeStdio(ctx context.Context, store convmem.Store, o *Options) error {
 }
 
 func serve(ctx context.Context, store convmem.Store, o *Options, in io.Reader, out io.Writer, p patience) error {
-	s := newStdio(ctx, newCaller(store, o).logger, out, p)
+	server, err := newServer(oneStore(store), o)
+	if err != nil {
+		return err
+	}
+	s := newStdio(ctx, loggerOf(o), out, p)
 	go s.receive(newFrames(in))
-	session, err := Connect(context.WithoutCancel(ctx), New(store, o), s, nil)
+	session, err := Connect(context.WithoutCancel(ctx), server, s, nil)
 	if err != nil {
 		return fmt.Errorf("mcpserver: connect: %w", err)
 	}
@@ -75,7 +80,7 @@ type stdio struct {
 	out       io.Writer
 
 	mu         sync.Mutex
-	running    map[jsonrpc.ID]bool // ids of calls, until their answers are made
+	running    map[jsonrpc.ID]bool // ids of calls, until their answers are made; whether those are wanted
 	left       int                 // calls whose answers are not written
 	answered   chan struct{}       // gets a value after every answer
 	inputError error
@@ -205,12 +210,13 @@ func (s *stdio) answerFromRead(line []byte) {
 
 // begin counts a call, unless its id is taken.
 func (s *stdio) begin(r *jsonrpc.Request) bool {
-	if !r.IsCall() {
-		return true
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running[r.ID] {
+	if !r.IsCall() {
+		s.cancel(r)
+		return true
+	}
+	if _, taken := s.running[r.ID]; taken {
 		return false
 	}
 	s.running[r.ID] = true
@@ -218,31 +224,62 @@ func (s *stdio) begin(r *jsonrpc.Request) bool {
 	return true
 }
 
+// cancel takes note of a call whose answer is not wanted any more. The SDK ends
+// its context; what it did by then stays done. Sending the answer all the same
+// is forbidden since 2026-07-28.
+func (s *stdio) cancel(r *jsonrpc.Request) {
+	var params struct{ RequestID any }
+	if r.Method != "notifications/cancelled" || json.Unmarshal(r.Params, &params) != nil {
+		return
+	}
+	if id, err := jsonrpc.MakeID(params.RequestID); err == nil {
+		if _, runs := s.running[id]; runs {
+			s.running[id] = false
+		}
+	}
+}
+
 // Write implements mcp.Connection. It never fails: the SDK would end the
 // contexts of all calls, although what they change is wanted all the same. The
 // id of a call is free before its answer is out, because a client may use it
 // again at once.
 func (s *stdio) Write(_ context.Context, m jsonrpc.Message) error {
+	counted, wanted := false, true
+	if r, ok := m.(*jsonrpc.Response); ok {
+		m = withCode(r)
+		counted, wanted = s.free(r.ID)
+	}
 	line, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
-	r, ok := m.(*jsonrpc.Response)
-	counted := ok && s.free(r.ID)
-	s.writeLine(line)
+	if wanted {
+		s.writeLine(line)
+	}
 	if counted {
 		s.end()
 	}
 	return nil
 }
 
-// free reports whether the id was that of a call that counts.
-func (s *stdio) free(id jsonrpc.ID) bool {
+// withCode gives an error a code that has none, such as that of a call before the
+// handshake. Zero, which the SDK would send, is no code of JSON-RPC.
+func withCode(r *jsonrpc.Response) *jsonrpc.Response {
+	if coded := (*jsonrpc.Error)(nil); r.Error == nil || errors.As(r.Error, &coded) {
+		return r
+	}
+	fault := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + r.Error.Error()}
+	return &jsonrpc.Response{ID: r.ID, Error: fault}
+}
+
+// free reports whether the id was that of a call that counts, and whether the
+// answer is wanted.
+func (s *stdio) free(id jsonrpc.ID) (counted, wanted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counted := s.running[id]
+	wanted, counted = s.running[id]
 	delete(s.running, id)
-	return counted
+	return counted, wanted || !counted
 }
 
 func (s *stdio) end() {
