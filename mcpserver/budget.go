@@ -8,24 +8,16 @@ import (
 // page is a document whose items a cursor continues.
 type page interface {
 	historyDocument | sessionsDocument
-	// sizes returns what each item adds to the document, in order.
-	sizes() ([]int, error)
+	// tail counts the last items that add at least size bytes to the document.
+	tail(size int) (int, error)
+	items() int
 }
 
-func (d historyDocument) sizes() ([]int, error) { return sizesOf(d.History) }
+func (d historyDocument) tail(size int) (int, error) { return tail(d.History, size) }
+func (d historyDocument) items() int                 { return len(d.History) }
 
-func (d sessionsDocument) sizes() ([]int, error) { return sizesOf(d.Sessions) }
-
-func sizesOf[T any](items []T) ([]int, error) {
-	sizes := make([]int, len(items))
-	for i, item := range items {
-		var err error
-		if sizes[i], err = sizeOf(item); err != nil {
-			return nil, err
-		}
-	}
-	return sizes, nil
-}
+func (d sessionsDocument) tail(size int) (int, error) { return tail(d.Sessions, size) }
+func (d sessionsDocument) items() int                 { return len(d.Sessions) }
 
 // fitPage returns the text of a page within the budget. Only the Store can make
 // a cursor, so a page that is too large is not cut: it is read again with as
@@ -41,26 +33,39 @@ func fitPage[P page](budget, limit int, read func(limit int) (P, error)) (string
 		if err != nil {
 			return "", err
 		}
-		sizes, err := document.sizes()
-		excess := wireSize(text) - budget
-		if err != nil || excess <= 0 || len(sizes) <= 1 {
-			return text, err
+		if fits(text, budget) || document.items() <= 1 {
+			return text, nil
 		}
-		limit = max(1, len(sizes)-tail(sizes, excess))
+		last, err := document.tail(wireSize(text) - budget)
+		if err != nil {
+			return "", err
+		}
+		limit = max(1, document.items()-last)
 	}
 }
 
-// tail counts the last items that together have at least that size.
-func tail(sizes []int, size int) int {
+// tail counts the last items that together add at least that size. Only those
+// are measured.
+func tail[T any](items []T, size int) (int, error) {
 	count := 0
-	for _, item := range slices.Backward(sizes) {
+	for _, item := range slices.Backward(items) {
 		if size <= 0 {
 			break
 		}
-		size -= item
+		added, err := sizeOf(item)
+		if err != nil {
+			return 0, err
+		}
+		size -= added
 		count++
 	}
-	return count
+	return count, nil
+}
+
+// fits reports whether a text is within the budget. Most are so far below it
+// that they need not be measured.
+func fits(text string, budget int) bool {
+	return len(text) <= budget/len(`\u0000`) || wireSize(text) <= budget
 }
 
 // allowance is how many bytes of a budget are left. The first error of
@@ -121,7 +126,7 @@ func (a *allowance) nearest(all neighbours) neighbours {
 // fitContext returns the text of a context within the budget: the message
 // always, then the neighbours nearest to it, then relations in order.
 func fitContext(budget int, d contextDocument) (string, error) {
-	if text, err := encode(d); err != nil || wireSize(text) <= budget {
+	if text, err := encode(d); err != nil || fits(text, budget) {
 		return text, err
 	}
 	around, relations := d.Around, d.Relations
@@ -139,7 +144,7 @@ func fitContext(budget int, d contextDocument) (string, error) {
 // fitSearch returns the text of search results within the budget: hits in
 // order, at least one, then the previews of the best of them.
 func fitSearch(budget int, d searchDocument) (string, error) {
-	if text, err := encode(d); err != nil || wireSize(text) <= budget {
+	if text, err := encode(d); err != nil || fits(text, budget) {
 		return text, err
 	}
 	hits := slices.Clone(d.Results)

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -9,7 +8,7 @@ import (
 // encode writes a document without escaping what JSON does not require to be
 // escaped.
 func encode(document any) (string, error) {
-	var out bytes.Buffer
+	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(document); err != nil {
@@ -51,18 +50,19 @@ func restoreSeparators(text string) string {
 // wireSize is the length of a result's text inside the protocol's own JSON,
 // where the SDK escapes more than JSON requires.
 func wireSize(text string) int {
-	size := len(text)
+	size := len(text) + (strings.Count(text, "\u2028")+strings.Count(text, "\u2029"))*(len(`\u2028`)-len("\u2028"))
 	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
-			size++
-		case c < ' ', c == '<', c == '>', c == '&':
-			size += len(`\u0000`) - 1
-		case c == 0xE2 && (strings.HasPrefix(text[i:], "\u2028") || strings.HasPrefix(text[i:], "\u2029")):
-			size += len(`\u2028`) - len("\u2028")
-		}
+		size += int(escapeGrowth[text[i]])
 	}
 	return size
+}
+
+// escapeGrowth is by how many bytes each byte of a text grows when the SDK
+// escapes it. A look-up takes a third of the time of comparisons.
+var escapeGrowth = [256]uint8{
+	0: 5, 5, 5, 5, 5, 5, 5, 5, '\b': 1, '\t': 1, '\n': 1, '\v': 5, '\f': 1, '\r': 1,
+	14: 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+	'"': 1, '\\': 1, '<': 5, '>': 5, '&': 5,
 }
 
 // sizeOf is what a part of a document adds to its wireSize, with the comma that

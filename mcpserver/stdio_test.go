@@ -47,7 +47,9 @@ func TestBadLines(t *testing.T) {
 		{"a batch", "[" + call + "]", nil, -32600},
 		{"a number", "7", nil, -32600},
 		{"no method and no id", `{"jsonrpc":"2.0"}`, nil, -32600},
-		{"deeper than the SDK reads", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_messages","arguments":` + nested(1000) + `}}`, 7.0, -32600},
+		{"deeper than the SDK reads", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_messages","arguments":` + nested(1000) + `}}`, 7.0, -32700},
+		{"far deeper than the SDK reads", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_messages","arguments":` + nested(9_000) + `}}`, 7.0, -32700},
+		{"deeper than any JSON", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_messages","arguments":` + nested(20_000) + `}}`, nil, -32700},
 		{"longer than a frame", strings.Repeat("x", maxFrameBytes+1), nil, -32600},
 		{"a message longer than a frame", toolCall(7, "search_messages", `{"query":"`+strings.Repeat("x", maxFrameBytes)+`"}`), nil, -32600},
 	} {
