@@ -1,13 +1,11 @@
 package mcpserver
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/convmem"
-	"github.com/google/go-cmp/cmp"
 )
 
 // secret is the content of every message of these tests. No error may hold it.
@@ -73,39 +71,6 @@ func nested(levels int) string {
 }
 
 func plainHistory(*convmem.HistoryRequest) {}
-
-func runRows(t *testing.T, rows []row) {
-	t.Helper()
-	for _, c := range rows {
-		t.Run(c.name, func(t *testing.T) {
-			store := &fake{
-				fail: nil,
-				read: convmem.ReadResult{History: &convmem.HistoryResult{}, Context: &convmem.ContextResult{}, Sessions: &convmem.SessionsResult{}},
-			}
-			text := call(t, store, nil, c.tool, c.args)
-			if diff := cmp.Diff(c.want, store.request); diff != "" {
-				t.Errorf("request (-want +got):\n%s", diff)
-			}
-			var d errorDocument
-			if err := json.Unmarshal([]byte(text), &d); err != nil {
-				t.Fatal(err)
-			}
-			if c.want != nil {
-				if d.Status == "ERROR" {
-					t.Errorf("refused: %s", text)
-				}
-				return
-			}
-			if d.Error.Code != convmem.CodeValidation || d.Error.Field != c.field {
-				t.Errorf("code %s, field %q: %s", d.Error.Code, d.Error.Field, text)
-			}
-			if !strings.HasPrefix(d.Error.Message, c.field+": ") || !strings.Contains(d.Error.Message, c.says) || strings.Contains(text, secret) {
-				t.Errorf("message: %s", text)
-			}
-		})
-	}
-	t.Logf("%d forms", len(rows))
-}
 
 func TestArguments(t *testing.T) {
 	plain := written(convmem.MetadataPatch{})
