@@ -28,8 +28,8 @@ type server struct {
 }
 
 // launch starts the program on a directory. The context ends it.
-func (p program) launch(ctx context.Context, dir string) (*server, error) {
-	cmd := exec.CommandContext(ctx, string(p), "-dir", dir)
+func (p program) launch(ctx context.Context, dir string, args ...string) (*server, error) {
+	cmd := exec.CommandContext(ctx, string(p), append(args, "-dir", dir)...)
 	cmd.Env = environment()
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -47,7 +47,7 @@ func (p program) launch(ctx context.Context, dir string) (*server, error) {
 // environment is that of the tests without what would change the program. The
 // race detector, where there is one, is told not to wait at the end.
 func environment() []string {
-	return append(os.Environ(), "CONVMEM_DIR=", "GORACE=atexit_sleep_ms=0")
+	return append(os.Environ(), "CONVMEM_DIR=", "CONVMEM_TOKEN=", "GORACE=atexit_sleep_ms=0")
 }
 
 // greet shakes hands, as a host does before it calls a tool.

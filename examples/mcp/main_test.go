@@ -15,51 +15,9 @@ import (
 	"testing"
 )
 
-func TestParse(t *testing.T) {
-	t.Setenv("HOME", "/home/somebody")
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name string
-		args string
-		env  string
-		want settings
-		says string
-	}{
-		{"a flag", "-dir /a", "", settings{"/a", 65536}, ""},
-		{"the environment", "", "/b", settings{"/b", 65536}, ""},
-		{"both", "-dir /a", "/b", settings{"/a", 65536}, ""},
-		{"an empty flag", "-dir=", "/b", settings{}, "no directory"},
-		{"neither", "", "", settings{}, "give -dir DIR or set CONVMEM_DIR"},
-		{"home", "-dir ~/memory", "", settings{"/home/somebody/memory", 65536}, ""},
-		{"home in the environment", "", "~/memory", settings{"/home/somebody/memory", 65536}, ""},
-		{"home itself", "-dir ~", "", settings{"/home/somebody", 65536}, ""},
-		{"somebody else's home", "-dir ~root/x", "", settings{filepath.Join(here, "~root/x"), 65536}, ""},
-		{"relative", "-dir x/../y", "", settings{filepath.Join(here, "y"), 65536}, ""},
-		{"a size", "-dir /a -max-result-bytes 1000", "", settings{"/a", 1000}, ""},
-		{"a size of nothing", "-dir /a -max-result-bytes 0", "", settings{}, "at least 1"},
-		{"an unknown flag", "-directory /a", "", settings{}, "not defined"},
-		{"an argument", "-dir /a /b", "", settings{}, "unexpected argument"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			getenv := func(name string) string {
-				if name != "CONVMEM_DIR" {
-					t.Errorf("asks for %s", name)
-				}
-				return c.env
-			}
-			got, err := parse(strings.Fields(c.args), getenv, io.Discard)
-			if got != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%+v, %v", got, err)
-			}
-		})
-	}
-}
-
 // outcome is what one run left behind.
 type outcome struct {
+	lines   []string          // of standard output
 	replies map[string]string // texts of tool results, by id
 	log     string
 	code    int
@@ -81,7 +39,7 @@ func (p program) run(t *testing.T, args []string, lines ...string) outcome {
 	o := outcome{replies: map[string]string{}, log: log.String(), code: cmd.ProcessState.ExitCode()}
 	for line := range strings.Lines(out.String()) {
 		id, text := decode(t, line)
-		o.replies[id] = text
+		o.lines, o.replies[id] = append(o.lines, line), text
 	}
 	return o
 }
@@ -159,9 +117,9 @@ type process struct {
 	*server
 }
 
-func (p program) start(t *testing.T, dir string) *process {
+func (p program) start(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	s, err := p.launch(t.Context(), dir)
+	s, err := p.launch(t.Context(), dir, args...)
 	if err == nil {
 		err = s.greet()
 	}
@@ -199,11 +157,9 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// damagedStore spoils the first bytes of the log. The server starts, every tool
-// says why it cannot work, and no file changes.
-func (p program) damagedStore(t *testing.T) {
-	dir := t.TempDir()
-	p.run(t, []string{"-dir", dir}, initialize, tool(1, "write_message", remember))
+// spoil damages the header of the log in a directory.
+func spoil(t *testing.T, dir string) {
+	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(dir, "convmem-*.log"))
 	if err != nil || len(logs) != 1 {
 		t.Fatalf("log files: %v, %v", logs, err)
@@ -216,6 +172,14 @@ func (p program) damagedStore(t *testing.T) {
 	if err := os.WriteFile(logs[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// damagedStore spoils the first bytes of the log. The server starts, every tool
+// says why it cannot work, and no file changes.
+func (p program) damagedStore(t *testing.T) {
+	dir := t.TempDir()
+	p.run(t, []string{"-dir", dir}, initialize, tool(1, "write_message", remember))
+	spoil(t, dir)
 	before := contents(t, dir)
 	o := p.run(t, []string{"-dir", dir}, initialize,
 		tool(1, "write_message", remember), tool(2, "read_messages", `{"view":"sessions"}`), tool(3, "search_messages", `{"query":"q"}`),

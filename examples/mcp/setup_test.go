@@ -12,12 +12,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if stop := os.Getenv(holderVariable); stop != "" {
-		if err := hold(stop, os.Getenv(directoryVariable)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	dir := os.Getenv(directoryVariable)
+	for variable, live := range map[string]func(name, dir string) error{holderVariable: hold, hostVariable: beHost} {
+		if name := os.Getenv(variable); name != "" {
+			if err := live(name, dir); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
 		}
-		os.Exit(0)
 	}
 	os.Exit(runTests(m))
 }
