@@ -78,10 +78,10 @@ func (c caller) enter(ctx context.Context, turn *turn, shared bool) (leave func(
 	}
 	select {
 	case c.slots <- struct{}{}:
-		return func() { <-c.slots }, nil
 	case <-ctx.Done():
 		return func() {}, ctx.Err()
 	}
+	return func() { <-c.slots }, ctx.Err() // both may have been ready
 }
 
 // atOnce is the entrance for calls that wait for nothing.
@@ -102,16 +102,30 @@ func (c caller) call(ctx context.Context, t tool, raw json.RawMessage, enter fun
 	return text, code
 }
 
-// answer runs a tool, unless the call could not enter.
+// answer runs a tool, unless the call could not enter. It does so in a goroutine
+// of its own: a store may end that, as a test does that fails, and the client must
+// be answered all the same.
 func (c caller) answer(ctx context.Context, t tool, raw json.RawMessage, entered error) (text string, code convmem.Code) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			text, code = c.panicked(ctx, t.name, cause)
-		}
-	}()
 	if entered != nil {
 		return c.failed(ctx, t.name, entered)
 	}
+	ended, returned := make(chan struct{}), false
+	go func() {
+		defer close(ended)
+		defer func() {
+			if !returned {
+				text, code = c.panicked(ctx, t.name, recover())
+			}
+		}()
+		text, code = c.attempt(ctx, t, raw)
+		returned = true
+	}()
+	<-ended
+	return text, code
+}
+
+// attempt runs a tool that may panic.
+func (c caller) attempt(ctx context.Context, t tool, raw json.RawMessage) (string, convmem.Code) {
 	text, err := c.run(ctx, t, raw)
 	if err != nil {
 		return c.failed(ctx, t.name, err)

@@ -75,6 +75,9 @@ func (c caller) panicked(ctx context.Context, tool string, cause any) (string, c
 // reasonOf describes the value of a panic. It repeats only what the runtime
 // says, because any other value may quote a message.
 func reasonOf(cause any) string {
+	if cause == nil {
+		return "it ended its goroutine"
+	}
 	if fault, ok := cause.(runtime.Error); ok {
 		return fault.Error()
 	}

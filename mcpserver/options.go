@@ -63,7 +63,8 @@ type Options struct {
 	// resources, so the tools stay the way to everything.
 	Resources bool
 
-	// OnCall is told of every call after it, with nothing of what it said. It
+	// OnCall is told of every call of a tool that is offered, and of every
+	// resource that is read, after it and with nothing of what it said. It
 	// is called from many goroutines at once and delays the answer; a panic in
 	// it is logged and dropped. The context is that of the call. nil: nobody
 	// is told.
@@ -72,7 +73,7 @@ type Options struct {
 
 // CallInfo is what an observer learns about a call.
 type CallInfo struct {
-	Tool string       // name of the tool; "" for one that does not exist
+	Tool string       // its name, or "resources/read"
 	Code convmem.Code // of the error that was answered; "" when there was none
 	// Waited is the time before it was the call's turn, Duration the time it
 	// then ran.

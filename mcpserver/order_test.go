@@ -158,8 +158,7 @@ func (m *meeting) Search(ctx context.Context, r convmem.SearchRequest) (convmem.
 }
 
 // TestCancelledTurn cancels a call that waits for its turn. It gets no answer,
-// and what stands behind it does not overtake what stands before it. Its id can
-// be used again.
+// and what stands behind it does not overtake what stands before it.
 func TestCancelledTurn(t *testing.T) {
 	g := newGate(newModel())
 	h := start(t, g, nil)
@@ -173,10 +172,6 @@ func TestCancelledTurn(t *testing.T) {
 	replies := h.collect(2)
 	if text := replies["read"].text(); !strings.Contains(text, `"first"`) || strings.Contains(text, `"second"`) {
 		t.Errorf("the read saw %s", text)
-	}
-	h.send(toolCall("second", "search_messages", searching))
-	if r := h.next(); r.ID != "second" || r.text() != `{"results":[]}` {
-		t.Errorf("the id again: %+v", r)
 	}
 	h.endInput()
 	if err := h.end(); err != nil {
