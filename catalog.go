@@ -178,6 +178,7 @@ func (r *record) doc() index.Doc {
 		Tags:       m.Metadata.Tags,
 		Summary:    m.Metadata.Summary,
 		Content:    m.Content,
+		Imported:   r.imported,
 	}
 	if at := m.Metadata.OccurredAt; !at.IsZero() {
 		d.Time = at.UnixMilli()
@@ -195,11 +196,18 @@ func (r *record) doc() index.Doc {
 const (
 	revisionBytes = 32
 	keyBytes      = 160 // both directions, without the texts
+	// A namespace that is not "" costs this, and an entry in elsewhere for each
+	// message.
+	spaceBytes     = 1800
+	elsewhereBytes = 53
 )
 
 // memory estimates what the catalog itself keeps of a namespace's messages.
 func (s *space) memory() int64 {
 	total := int64(len(s.revisions)*revisionBytes + len(s.keys)*keyBytes)
+	if s.name != "" && s.index.Len() > 0 {
+		total += int64(spaceBytes + s.index.Len()*elsewhereBytes)
+	}
 	for _, key := range s.keys {
 		total += int64(len(key.session) + len(key.key))
 	}

@@ -24,6 +24,25 @@
 // A Store may be used by many goroutines at once. Every value that goes in or
 // comes out is a copy: the caller and the store never share memory.
 //
+// # Tenants
+//
+// [DB.Namespace] returns a Store that is a part of a DB: it has its own sessions,
+// keys, cursors and search statistics, and nothing in it can be reached from
+// another. One DB holds thousands of small ones.
+//
+// # Beyond the seven methods
+//
+// Store has seven methods for good, so that any decorator or client can have
+// them all. What else a Store can do it says by implementing [BatchWriter] or
+// [SessionDeleter]. A [DB] can also check itself ([DB.Verify]), copy itself
+// ([DB.Backup]) and turn into text and back ([DB.Export], [DB.Import]).
+//
+// # What it is not
+//
+// It keeps what it is told: it does not summarise, embed or forget by itself.
+// Search knows words, not meanings; [Options.Reranker] takes a model that does.
+// It works on local file systems, in one directory, and its index is in memory.
+//
 // # Limits
 //
 // The Max constants say how large each value may be. Larger values are refused
@@ -48,6 +67,10 @@ const (
 	MaxSourceMessageIDs    = 64
 	MaxQueryBytes          = 4096
 	MaxIdempotencyKeyBytes = 256
+	MaxPayloadTypeBytes    = 256
+	MaxPayloadBytes        = 1 << 20 // Payload.Data
+	MaxNamespaceBytes      = 256
+	MaxBatchMessages       = 1000 // messages in one WriteBatch
 
 	MaxReadLimit       = 1000
 	MaxSearchLimit     = 100
@@ -138,11 +161,21 @@ type Message struct {
 	// UpdatedAt never precedes Timestamp and never goes back.
 	UpdatedAt time.Time
 	Metadata  Metadata
+	// Payload is the caller's own. No tool of package mcpserver shows it.
+	Payload Payload
 
 	// ContentTruncated is set when Content was cut because the request asked
 	// for it with MaxContentCharacters; ContentBytes is then the full size.
 	ContentTruncated bool
 	ContentBytes     int
+}
+
+// Payload is data of the caller that a message carries, such as the event of a
+// framework that the message stands for: kept byte for byte, never searched. The
+// zero value is no payload.
+type Payload struct {
+	Type string // what Data is, up to MaxPayloadTypeBytes of UTF-8
+	Data []byte // up to MaxPayloadBytes
 }
 
 // Metadata is what a message says about itself, every field filled in.

@@ -34,9 +34,9 @@ const (
 // Error is what every method of a Store returns when it fails. Its text never
 // holds message content.
 type Error struct {
-	// Op is the operation: "open", "write", "update", "read", "search",
-	// "delete", "rebuild", "health", "verify", "backup", "close" or
-	// "salvage".
+	// Op is the operation: "open", "write", "write batch", "update", "read",
+	// "search", "delete", "delete session", "rebuild", "health", "namespaces",
+	// "verify", "backup", "export", "import", "close" or "salvage".
 	Op   string
 	Code Code
 	// Field names the argument at fault, as the tool contract spells it

@@ -120,7 +120,7 @@ func (m *moment) message(id ulid.ULID) (Message, error) {
 // detach copies every text of a decoded message. All of them are parts of one
 // string, the whole payload, which would stay in memory for the sake of any.
 func (m *Message) detach() {
-	for _, text := range []*string{&m.SessionID, &m.Content, &m.Metadata.ToolCallID, &m.Metadata.Summary} {
+	for _, text := range []*string{&m.SessionID, &m.Content, &m.Metadata.ToolCallID, &m.Metadata.Summary, &m.Payload.Type} {
 		*text = strings.Clone(*text)
 	}
 	for i, tag := range m.Metadata.Tags {
@@ -178,7 +178,7 @@ func (a *allowance) take(size int) bool {
 // size is what a message counts against the allowance.
 func (m *Message) size() int {
 	d := &m.Metadata
-	size := len(m.Content) + len(m.SessionID) + len(d.ToolCallID) + len(d.Summary) +
+	size := len(m.Content) + len(m.Payload.Type) + len(m.Payload.Data) + len(m.SessionID) + len(d.ToolCallID) + len(d.Summary) +
 		ulid.EncodedSize*(1+len(d.Relations)+len(d.SourceMessageIDs))
 	for _, tag := range d.Tags {
 		size += len(tag)

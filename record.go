@@ -17,9 +17,9 @@ type record struct {
 	// key is the idempotency key of the write, and fingerprint what that write
 	// said. Both are "" or neither is.
 	key, fingerprint string
-	// payloadType and payloadData belong to the caller. They have their place
-	// in the format; no request sets them yet.
-	payloadType, payloadData string
+	// imported says that the message brought its id along, and that greater ones
+	// existed already.
+	imported bool
 	// unknown holds fields of newer versions as they were found, so that an
 	// update by this version does not drop them.
 	unknown string
@@ -53,7 +53,8 @@ const (
 	fieldFingerprint = 16 // 16 bytes; there when the key is
 	fieldPayloadType = 17 // text; default ""
 	fieldPayloadData = 18 // bytes; default none
-	lastField        = fieldPayloadData
+	fieldImported    = 19 // one byte, 1; absent when not set
+	lastField        = fieldImported
 )
 
 // Sizes and limits inside a record. Limits that callers meet are in convmem.go.
@@ -61,10 +62,8 @@ const (
 	relationSize       = 1 + sourceSize
 	sourceSize         = len(ulid.ULID{})
 	fingerprintSize    = 16
-	maxNamespace       = 256
 	maxRevision        = 1<<63 - 1
-	maxPayloadType     = 256
-	maxPayloadData     = 1 << 20
+	importedMark       = "\x01"
 	recordOverheadHint = 64 // typical size of all fields; only sizes a buffer
 )
 
@@ -72,7 +71,7 @@ const (
 // the same exactly when their encodings are equal.
 func (r *record) encode() []byte {
 	m := &r.message
-	b := make([]byte, 0, recordOverheadHint+len(m.SessionID)+len(m.Content)+len(m.Metadata.Summary)+len(r.payloadData)+len(r.unknown))
+	b := make([]byte, 0, recordOverheadHint+len(m.SessionID)+len(m.Content)+len(m.Metadata.Summary)+len(m.Payload.Data)+len(r.unknown))
 	b = appendText(b, fieldNamespace, r.namespace)
 	b = appendText(b, fieldSession, m.SessionID)
 	b = appendNumber(b, fieldRole, position(roles, m.Role), 0)
@@ -93,8 +92,11 @@ func (r *record) encode() []byte {
 	b = appendText(b, fieldSources, packIDs(m.Metadata.SourceMessageIDs))
 	b = appendText(b, fieldKey, r.key)
 	b = appendText(b, fieldFingerprint, r.fingerprint)
-	b = appendText(b, fieldPayloadType, r.payloadType)
-	b = appendText(b, fieldPayloadData, r.payloadData)
+	b = appendText(b, fieldPayloadType, m.Payload.Type)
+	b = appendText(b, fieldPayloadData, string(m.Payload.Data))
+	if r.imported {
+		b = appendField(b, fieldImported, importedMark)
+	}
 	b = append(b, r.unknown...)
 	b = append(b, fieldContent)
 	return append(b, m.Content...)
@@ -150,12 +152,12 @@ func packIDs(ids []string) string {
 	return string(packed)
 }
 
-// fingerprintOf condenses what a write says: role, content and metadata with
-// the defaults filled in. Times, ids and the key itself have no part in it, so
+// fingerprintOf condenses what a write says: role, content, payload and metadata
+// with the defaults filled in. Times, ids and the key itself have no part in it, so
 // a repeated request has the same one.
 func fingerprintOf(m Message) string {
 	said := record{message: Message{
-		Role: m.Role, Content: m.Content, Metadata: m.Metadata, Revision: 1, UpdatedAt: fromUnixMilli(0),
+		Role: m.Role, Content: m.Content, Metadata: m.Metadata, Payload: m.Payload, Revision: 1, UpdatedAt: fromUnixMilli(0),
 	}}
 	sum := sha256.Sum256(said.encode())
 	return string(sum[:fingerprintSize])

@@ -205,9 +205,14 @@ func (d *decoder) setText(tag uint64, value string) (err error) {
 	case fieldFingerprint:
 		d.r.fingerprint = value
 	case fieldPayloadType:
-		d.r.payloadType = value
+		m.Payload.Type = value
 	case fieldPayloadData:
-		d.r.payloadData = value
+		m.Payload.Data = []byte(value)
+	case fieldImported:
+		d.r.imported = true
+		if value != importedMark {
+			return errUvarint
+		}
 	}
 	return err
 }
@@ -252,7 +257,7 @@ func (r *record) check() error {
 		return errors.New("updated after the last moment that a time can have")
 	}
 	err := firstError(
-		checkText("namespace", r.namespace, 0, maxNamespace),
+		checkText("namespace", r.namespace, 0, MaxNamespaceBytes),
 		checkSession(m.SessionID),
 		checkText("content", m.Content, 1, MaxContentBytes),
 		checkText("tool_call_id", m.Metadata.ToolCallID, 0, MaxToolCallIDBytes),
@@ -260,8 +265,7 @@ func (r *record) check() error {
 		checkText("summary", m.Metadata.Summary, 0, MaxSummaryBytes),
 		checkNotRelatedTo(r.id.String(), m.Metadata.Relations),
 		checkText("idempotency_key", r.key, 0, MaxIdempotencyKeyBytes),
-		checkText("payload type", r.payloadType, 0, maxPayloadType),
-		checkCount("payload data", len(r.payloadData), maxPayloadData),
+		m.Payload.check(),
 	)
 	if err != nil {
 		return err

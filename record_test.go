@@ -65,8 +65,8 @@ func drawRecord(t *rapid.T) record {
 	if r.key = drawText(t, "key", 0, 20); r.key != "" {
 		r.fingerprint = fingerprintOf(*m)
 	}
-	r.payloadType = drawText(t, "payload type", 0, 20)
-	r.payloadData = string(rapid.SliceOf(rapid.Byte()).Draw(t, "payload data"))
+	r.message.Payload.Type = drawText(t, "payload type", 0, 20)
+	r.message.Payload.Data = rapid.SliceOf(rapid.Byte()).Draw(t, "payload data")
 	for tag := range rapid.IntRange(0, 3).Draw(t, "unknown fields") {
 		r.unknown += string(appendField(nil, uint64(lastField+1+tag), drawText(t, "unknown", 0, 10)))
 	}
@@ -94,10 +94,10 @@ func TestRecordRoundTrip(t *testing.T) {
 func fullRecord() record {
 	id := ulid.MustParseStrict("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 	r := record{
-		id: id, namespace: "n", key: "k", payloadType: "t", payloadData: "\x00\xff",
+		id: id, namespace: "n", key: "k", imported: true,
 		unknown: string(appendField(nil, 99, "later")),
 		message: Message{
-			SessionID: "s", Role: RoleTool, Content: "content", Revision: 300,
+			SessionID: "s", Role: RoleTool, Content: "content", Revision: 300, Payload: Payload{Type: "t", Data: []byte("\x00\xff")},
 			UpdatedAt: fromUnixMilli(int64(id.Time()) + 1000),
 			Metadata: Metadata{
 				ToolCallID: "call", Tags: []string{"a", "b"}, Tier: TierDiscard, Kind: KindSummary, Importance: 0, Summary: "sum",
@@ -124,8 +124,8 @@ func TestRecordBytes(t *testing.T) {
 		{"every field", full, []string{
 			"01016e", "020173", "030103", "040105", "050103", "060100", "0702ac02", "0802e807", "090100", "0a0463616c6c",
 			"0b0161", "0b0162", "0c0373756d", "0d11" + "02" + "01563e3ab5d3d6764c61efb99302bd5c",
-			"0e10" + "01563e3ab5d3d6764c61efb99302bd5d", "0f016b", "1010" + "04c8d095bce1944136d3284304cf31e7",
-			"110174", "120200ff", "63056c61746572", "00", "636f6e74656e74",
+			"0e10" + "01563e3ab5d3d6764c61efb99302bd5d", "0f016b", "1010" + "348d5afb8c594dd6ad3fccb8ba8552af",
+			"110174", "120200ff", "130101", "63056c61746572", "00", "636f6e74656e74",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestUnknownFieldsSurviveUpdates(t *testing.T) {
 	if again.unknown != r.unknown || again.message.Content != content {
 		t.Errorf("unknown fields %q, want %q", again.unknown, r.unknown)
 	}
-	if again.payloadType != r.payloadType || again.payloadData != r.payloadData || again.key != r.key {
+	if again.message.Payload.Type != r.message.Payload.Type || !bytes.Equal(again.message.Payload.Data, r.message.Payload.Data) || again.key != r.key {
 		t.Errorf("the update changed what it did not name: %+v", again)
 	}
 }

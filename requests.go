@@ -8,6 +8,7 @@ type WriteRequest struct {
 	Role      Role
 	Content   string // 1 to MaxContentBytes, any valid UTF-8
 	Metadata  MetadataPatch
+	Payload   Payload
 	// IdempotencyKey, when not "", makes the write happen at most once within
 	// its session for as long as the message lives: repeating the request
 	// returns that message as it is now. A request with the same key that
@@ -23,12 +24,13 @@ type WriteResult struct {
 	Replayed bool
 }
 
-// UpdateRequest changes a message. At least one of Content and Metadata must
-// be given.
+// UpdateRequest changes a message. At least one of Content, Metadata and Payload
+// must be given.
 type UpdateRequest struct {
 	MessageID string
 	Content   *string // 1 to MaxContentBytes
 	Metadata  *MetadataPatch
+	Payload   *Payload // replaces the old one; the zero Payload clears it
 	// ExpectedRevision, when not 0, must be the current revision.
 	ExpectedRevision int64
 }

@@ -1,6 +1,7 @@
 package convmem
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -150,7 +151,20 @@ func (r WriteRequest) check() error {
 		checkText("content", r.Content, 1, MaxContentBytes),
 		checkText("idempotency_key", r.IdempotencyKey, 0, MaxIdempotencyKeyBytes),
 		r.Metadata.check(),
+		r.Payload.check(),
 	)
+}
+
+func (p Payload) clone() Payload { return Payload{Type: p.Type, Data: bytes.Clone(p.Data)} }
+
+func (p Payload) check() error {
+	if err := checkText("payload.type", p.Type, 0, MaxPayloadTypeBytes); err != nil {
+		return err
+	}
+	if len(p.Data) > MaxPayloadBytes {
+		return invalid("payload.data", "%d bytes, at most %d", len(p.Data), MaxPayloadBytes)
+	}
+	return nil
 }
 
 // check also checks that no relation leads to the message itself.
@@ -158,14 +172,19 @@ func (r UpdateRequest) check() error {
 	if err := checkID("message_id", r.MessageID); err != nil {
 		return err
 	}
-	if r.Content == nil && r.Metadata == nil {
-		return invalid("content", "nothing to change: give content, metadata or both")
+	if r.Content == nil && r.Metadata == nil && r.Payload == nil {
+		return invalid("content", "nothing to change: give content, metadata or a payload")
 	}
 	if r.ExpectedRevision < 0 {
 		return invalid("expected_revision", "%d, at least 1", r.ExpectedRevision)
 	}
 	if r.Content != nil {
 		if err := checkText("content", *r.Content, 1, MaxContentBytes); err != nil {
+			return err
+		}
+	}
+	if r.Payload != nil {
+		if err := r.Payload.check(); err != nil {
 			return err
 		}
 	}

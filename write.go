@@ -14,21 +14,31 @@ import (
 // errors.
 func (db *DB) change(ctx context.Context, op string, fn func(*transaction) error) error {
 	err := db.log.Update(ctx, func(tx *store.Tx) error {
-		return fn(&transaction{Tx: tx, live: tx.Stage().(*stage), namespace: db.namespace})
+		return fn(&transaction{Tx: tx, stage: tx.Stage().(*stage), namespace: db.namespace, lastID: tx.LastID()})
 	})
 	return fail(op, err)
 }
 
-// transaction is a change in the making, on the state before it.
+// transaction is a change in the making. The stage has the state before it; what
+// the change itself has written so far stands beside that.
 type transaction struct {
 	*store.Tx
-	live
+	stage     *stage
 	namespace string
+	lastID    ulid.ULID
+	written   map[scopedKey]writtenRecord // those with an idempotency key
+}
+
+// writtenRecord is a record as it goes to the log: the texts and lists it was
+// made from are the caller's by now.
+type writtenRecord struct {
+	id      ulid.ULID
+	payload []byte
 }
 
 // session returns that of a live message of the namespace.
 func (tx *transaction) session(id ulid.ULID) (string, bool) {
-	m, ok := tx.identity(id)
+	m, ok := tx.stage.identity(id)
 	if !ok || m.namespace != tx.namespace {
 		return "", false
 	}
@@ -56,7 +66,7 @@ func (db *DB) Write(ctx context.Context, r WriteRequest) (WriteResult, error) {
 func (r WriteRequest) draft(namespace string) record {
 	draft := record{namespace: namespace, key: r.IdempotencyKey, message: Message{
 		SessionID: r.SessionID, Role: r.Role, Content: r.Content, Revision: 1,
-		Metadata: defaultMetadata().with(r.Metadata),
+		Metadata: defaultMetadata().with(r.Metadata), Payload: r.Payload.clone(),
 	}}
 	if draft.key != "" {
 		draft.fingerprint = fingerprintOf(draft.message)
@@ -65,10 +75,10 @@ func (r WriteRequest) draft(namespace string) record {
 }
 
 func (db *DB) write(tx *transaction, draft record) (WriteResult, error) {
-	if id, used := tx.owner(draft.namespace, draft.sessionKey()); used {
-		return replay(tx, id, draft.fingerprint)
+	if earlier, used, err := tx.earlier(&draft); used || err != nil {
+		return replay(earlier, draft.fingerprint, err)
 	}
-	id, err := nextID(tx.LastID(), db.now(), db.entropy)
+	id, err := nextID(tx.lastID, db.now(), db.entropy)
 	if err != nil {
 		return WriteResult{}, &Error{Code: CodeInternal, Message: "allotting a message id: " + err.Error(), Err: err}
 	}
@@ -79,20 +89,53 @@ func (db *DB) write(tx *transaction, draft record) (WriteResult, error) {
 	}
 	draft.id = id
 	draft.message.UpdatedAt = fromUnixMilli(int64(id.Time()))
-	tx.Put(id, draft.encode())
+	tx.write(&draft)
 	return WriteResult{Message: draft.complete()}, nil
 }
 
+// write puts a new message.
+func (tx *transaction) write(r *record) {
+	if tx.lastID.Compare(r.id) < 0 {
+		tx.lastID = r.id
+	}
+	payload := r.encode()
+	tx.Put(r.id, payload)
+	if r.key == "" {
+		return
+	}
+	if tx.written == nil {
+		tx.written = map[scopedKey]writtenRecord{}
+	}
+	tx.written[scopedKey{r.namespace, r.sessionKey()}] = writtenRecord{r.id, payload}
+}
+
+// earlier returns the live message that was written with the idempotency key of
+// a new one.
+func (tx *transaction) earlier(draft *record) (r record, used bool, err error) {
+	if draft.key == "" {
+		return record{}, false, nil
+	}
+	if w, used := tx.written[scopedKey{draft.namespace, draft.sessionKey()}]; used {
+		r, err = decodeRecord(w.id, w.payload)
+		return r, true, err
+	}
+	id, used := tx.stage.owner(draft.namespace, draft.sessionKey())
+	if !used {
+		return record{}, false, nil
+	}
+	r, _, err = load(tx, id)
+	return r, true, err
+}
+
 // replay answers a repeated request with the message as it is now.
-func replay(tx *transaction, id ulid.ULID, fingerprint string) (WriteResult, error) {
-	r, _, err := load(tx, id)
+func replay(r record, fingerprint string, err error) (WriteResult, error) {
 	if err != nil {
 		return WriteResult{}, err
 	}
 	if r.fingerprint != fingerprint {
 		return WriteResult{}, &Error{
 			Code: CodeConflict, Field: "idempotency_key",
-			Message: fmt.Sprintf("used in this session by message %s, whose request said something else", id),
+			Message: fmt.Sprintf("used in this session by message %s, whose request said something else", r.id),
 		}
 	}
 	return WriteResult{Message: r.complete(), Replayed: true}, nil
@@ -151,6 +194,9 @@ func (r record) with(u UpdateRequest) record {
 	}
 	if u.Metadata != nil {
 		r.message.Metadata = r.message.Metadata.with(*u.Metadata)
+	}
+	if u.Payload != nil {
+		r.message.Payload = u.Payload.clone()
 	}
 	return r
 }

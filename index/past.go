@@ -38,12 +38,21 @@ func newPast() past {
 	return past{imported: map[ulid.ULID]uint64{}, recent: graves{}, older: graves{}}
 }
 
+// rememberedImports bounds what importing old messages costs for good: they are
+// carried over rebuilds. Listings that began more imports ago may show what they
+// brought.
+const rememberedImports = 1 << 20
+
 // born notes that an imported message was put for the first time, unless an
 // index before this one knows better.
 func (p *past) born(seq uint64, id ulid.ULID) {
-	if _, known := p.imported[id]; !known {
-		p.imported[id] = seq
+	if _, known := p.imported[id]; known {
+		return
 	}
+	if len(p.imported) == rememberedImports {
+		clear(p.imported)
+	}
+	p.imported[id] = seq
 }
 
 // died notes a deletion from a session that goes on.

@@ -36,43 +36,6 @@ func (g *gate) before(op faultfs.Op) error {
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
-// batchCall is a call of a store, with the ids of the Model.
-type batchCall struct {
-	name   string
-	write  *convmem.WriteRequest
-	update *convmem.UpdateRequest
-	remove *convmem.DeleteRequest
-	// cancelled: the context ends while the call is queued.
-	cancelled bool
-}
-
-func (c batchCall) String() string { return c.name }
-
-// answer is what came of a call; only one of the results is set.
-type answer struct {
-	write  convmem.WriteResult
-	update convmem.UpdateResult
-	remove convmem.DeleteResult
-	err    error
-}
-
-func (c batchCall) do(ctx context.Context, s convmem.Store) (a answer) {
-	switch {
-	case c.write != nil:
-		a.write, a.err = s.Write(ctx, *c.write)
-	case c.update != nil:
-		a.update, a.err = s.Update(ctx, *c.update)
-	default:
-		a.remove, a.err = s.Delete(ctx, *c.remove)
-	}
-	return a
-}
-
-// changed reports whether a call that succeeded wrote something.
-func (a answer) changed() bool {
-	return a.err == nil && (a.write.Message.ID != "" && !a.write.Replayed || a.update.Changed || a.remove.Deleted)
-}
-
 // fork returns a Model that goes its own way from here.
 func (m *Model) fork() *Model {
 	other := &Model{now: m.now, lastID: m.lastID, sequence: m.sequence, account: m.account}
@@ -140,14 +103,27 @@ func (c *commits) compareAnswer(call batchCall, got, want answer) {
 	if !compareErrors(c.r, call.name, got.err, want.err) {
 		return
 	}
-	if call.write != nil && !want.write.Replayed {
-		ids := pair{got.write.Message.ID, want.write.Message.ID}
-		c.created = append(c.created, ids)
-		c.toSubject[ids.model], c.toModel[ids.subject] = ids.subject, ids.model
+	compare(c.r, "results of "+call.name, len(got.several.Results), len(want.several.Results))
+	if call.write != nil {
+		c.know(got.write, want.write)
+	}
+	for i := range want.several.Results {
+		one := &got.several.Results[i]
+		c.know(*one, want.several.Results[i])
+		one.Message = c.seen(one.Message)
 	}
 	got.write.Message, got.update.Message = c.seen(got.write.Message), c.seen(got.update.Message)
 	got.err, want.err = nil, nil
 	compare(c.r, call.name, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
+}
+
+// know remembers the ids of a message that a call has written.
+func (c *commits) know(got, want convmem.WriteResult) {
+	if !want.Replayed {
+		ids := pair{got.Message.ID, want.Message.ID}
+		c.created = append(c.created, ids)
+		c.toSubject[ids.model], c.toModel[ids.subject] = ids.subject, ids.model
+	}
 }
 
 // someCalls draws calls that get in each other's way.
@@ -163,7 +139,7 @@ func (c *commits) someCalls(r *rapid.T) (calls []batchCall) {
 func (c *commits) someCall(r *rapid.T) batchCall {
 	id := choose(r, "message", append(c.created[:2:2], c.created[3], pair{model: strangerID(1)})...).model
 	content := choose(r, "content", "quartz 0", "quartz", "topaz", "obsidian")
-	switch kind := choose(r, "kind", "write", "key", "key", "update", "update", "expect", "expect", "delete"); kind {
+	switch kind := choose(r, "kind", "write", "key", "key", "update", "update", "expect", "expect", "delete", "batch", "batch", "session"); kind {
 	case "write":
 		return batchCall{name: "write " + content, write: &convmem.WriteRequest{SessionID: "session 1", Role: convmem.RoleUser, Content: content}}
 	case "key":
@@ -171,6 +147,10 @@ func (c *commits) someCall(r *rapid.T) batchCall {
 		return batchCall{name: "write " + content + " with " + key, write: &convmem.WriteRequest{
 			SessionID: "session 1", Role: convmem.RoleUser, Content: content, IdempotencyKey: key,
 		}}
+	case "batch":
+		return c.severalCall(r)
+	case "session":
+		return batchCall{name: "delete session", session: &convmem.DeleteSessionRequest{SessionID: "session 1"}}
 	case "delete":
 		return batchCall{name: "delete " + id, remove: &convmem.DeleteRequest{MessageID: id}}
 	default:
@@ -181,6 +161,17 @@ func (c *commits) someCall(r *rapid.T) batchCall {
 		}
 		return call
 	}
+}
+
+// severalCall draws a batch, whose keys others use too.
+func (c *commits) severalCall(r *rapid.T) batchCall {
+	call := batchCall{name: "batch", several: &convmem.WriteBatchRequest{}}
+	for range choose(r, "size", 1, 2, 3) {
+		one := plain("session 1", choose(r, "content", "quartz", "quartz", "topaz"), choose(r, "key", "", "key 1", "key 2", "key 3"))
+		call.several.Messages = append(call.several.Messages, one)
+		call.name += fmt.Sprintf(", %s with %q", one.Content, one.IdempotencyKey)
+	}
+	return call
 }
 
 // histories is what the sessions hold, without ids where the Model's are not

@@ -38,7 +38,7 @@ func (k *kit) open() *lab {
 	if subject.Store == nil {
 		k.Fatal("the factory returned no store")
 	}
-	return &lab{kit: k, store: subject.Store, reopenStore: subject.Reopen, clock: clock}
+	return &lab{kit: k, store: subject.Store, reopenStore: subject.Reopen, clock: clock, noPayload: subject.NoPayload}
 }
 
 // same fails unless got equals want. Empty and nil slices are equal. The size

@@ -14,6 +14,37 @@ type lab struct {
 	store       convmem.Store
 	reopenStore func() convmem.Store
 	clock       *clock
+	noPayload   bool
+}
+
+// openCarrier is open for a check of payloads.
+func (k *kit) openCarrier() *lab {
+	k.Helper()
+	l := k.open()
+	if l.noPayload {
+		k.Skip("the store carries no payloads")
+	}
+	return l
+}
+
+// openBatcher is open for a check of batches.
+func (k *kit) openBatcher() *lab {
+	k.Helper()
+	l := k.open()
+	if _, ok := l.store.(convmem.BatchWriter); !ok {
+		k.Skip("the store is no convmem.BatchWriter")
+	}
+	return l
+}
+
+// openCleaner is open for a check of deleting sessions.
+func (k *kit) openCleaner() *lab {
+	k.Helper()
+	l := k.open()
+	if _, ok := l.store.(convmem.SessionDeleter); !ok {
+		k.Skip("the store is no convmem.SessionDeleter")
+	}
+	return l
 }
 
 func (l *lab) ctx() context.Context { return context.Background() }
@@ -82,6 +113,35 @@ func (l *lab) remove(id string) {
 	if !result.Deleted {
 		l.Fatalf("delete: %s was not there", id)
 	}
+}
+
+// tryBatch is for stores that openBatcher let through.
+func (l *lab) tryBatch(ctx context.Context, requests ...convmem.WriteRequest) ([]convmem.WriteResult, error) {
+	result, err := l.store.(convmem.BatchWriter).WriteBatch(ctx, convmem.WriteBatchRequest{Messages: requests})
+	return result.Results, err
+}
+
+func (l *lab) writeBatch(requests ...convmem.WriteRequest) []convmem.WriteResult {
+	l.Helper()
+	results, err := l.tryBatch(l.ctx(), requests...)
+	l.ok("write batch", err)
+	if len(results) != len(requests) {
+		l.Fatalf("write batch: %d results for %d messages", len(results), len(requests))
+	}
+	return results
+}
+
+// tryDeleteSession is for stores that openCleaner let through.
+func (l *lab) tryDeleteSession(ctx context.Context, session string) (int, error) {
+	result, err := l.store.(convmem.SessionDeleter).DeleteSession(ctx, convmem.DeleteSessionRequest{SessionID: session})
+	return result.Deleted, err
+}
+
+func (l *lab) deletesSession(what, session string, expected int) {
+	l.Helper()
+	deleted, err := l.tryDeleteSession(l.ctx(), session)
+	l.ok(what, err)
+	same(l, what, deleted, expected)
 }
 
 func (l *lab) rebuild() convmem.RebuildResult {

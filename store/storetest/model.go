@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -31,7 +32,11 @@ type Model struct {
 	account  account
 }
 
-var _ convmem.Store = (*Model)(nil)
+var (
+	_ convmem.Store          = (*Model)(nil)
+	_ convmem.BatchWriter    = (*Model)(nil)
+	_ convmem.SessionDeleter = (*Model)(nil)
+)
 
 // entry is a message and what the store remembers beside it.
 type entry struct {
@@ -83,19 +88,24 @@ func (m *Model) Write(ctx context.Context, r convmem.WriteRequest) (convmem.Writ
 		if err != nil {
 			return convmem.WriteResult{}, err
 		}
-		if earlier := m.keyed(r.SessionID, r.IdempotencyKey); earlier != nil {
-			if !equalMessages(earlier.first, message) {
-				return convmem.WriteResult{}, &convmem.Error{Code: convmem.CodeConflict, Field: "idempotency_key", Message: "the key was used for a message that says something else"}
-			}
-			return convmem.WriteResult{Message: clone(earlier.message), Replayed: true}, nil
-		}
-		e := &entry{message: clone(message), key: r.IdempotencyKey, first: message}
-		m.stamp(&e.message)
-		m.entries = append(m.entries, e)
-		m.sequence++
-		m.account.put(e)
-		return convmem.WriteResult{Message: clone(e.message)}, nil
+		return m.put(message, r.IdempotencyKey)
 	})
+}
+
+// put stores a checked message, or answers with the one that has its key.
+func (m *Model) put(message convmem.Message, key string) (convmem.WriteResult, error) {
+	if earlier := m.keyed(message.SessionID, key); earlier != nil {
+		if !equalMessages(earlier.first, message) {
+			return convmem.WriteResult{}, &convmem.Error{Code: convmem.CodeConflict, Field: "idempotency_key", Message: "the key was used for a message that says something else"}
+		}
+		return convmem.WriteResult{Message: clone(earlier.message), Replayed: true}, nil
+	}
+	e := &entry{message: clone(message), key: key, first: message}
+	m.stamp(&e.message)
+	m.entries = append(m.entries, e)
+	m.sequence++
+	m.account.put(e)
+	return convmem.WriteResult{Message: clone(e.message)}, nil
 }
 
 // keyed finds the live message of a session that was written with the key.
@@ -239,14 +249,19 @@ func (m *Model) session(name string) []*entry {
 
 // equalMessages compares by value; nil and empty lists are the same.
 func equalMessages(a, b convmem.Message) bool {
+	if a.Payload.Type != b.Payload.Type || !bytes.Equal(a.Payload.Data, b.Payload.Data) {
+		return false
+	}
+	a.Payload, b.Payload = convmem.Payload{}, convmem.Payload{} // slow to compare as any other list
 	return cmp.Equal(a, b, cmpopts.EquateEmpty())
 }
 
-// clone copies a message together with its lists.
+// clone copies a message together with its lists and its payload.
 func clone(message convmem.Message) convmem.Message {
 	metadata := &message.Metadata
 	metadata.Tags = append([]string{}, metadata.Tags...)
 	metadata.Relations = append([]convmem.Relation{}, metadata.Relations...)
 	metadata.SourceMessageIDs = append([]string{}, metadata.SourceMessageIDs...)
+	message.Payload.Data = bytes.Clone(message.Payload.Data)
 	return message
 }

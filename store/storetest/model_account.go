@@ -22,7 +22,8 @@ type account struct {
 // recordBytes is the size of the record that holds e as it is now.
 func recordBytes(e *entry) int64 {
 	m := e.message
-	n := frameBytes + len(m.ID) + len(m.SessionID) + len(m.Content) + len(m.Metadata.Summary) + len(m.Metadata.ToolCallID) + len(e.key)
+	n := frameBytes + len(m.ID) + len(m.SessionID) + len(m.Content) + len(m.Metadata.Summary) + len(m.Metadata.ToolCallID) + len(e.key) +
+		len(m.Payload.Type) + len(m.Payload.Data)
 	for _, tag := range m.Metadata.Tags {
 		n += len(tag)
 	}

@@ -108,13 +108,14 @@ func draft(r convmem.WriteRequest) (convmem.Message, error) {
 		checkLength("content", r.Content, 1, convmem.MaxContentBytes),
 		checkLength("idempotency_key", r.IdempotencyKey, 0, convmem.MaxIdempotencyKeyBytes),
 		checkPatch(r.Metadata, ""),
+		checkPayload(r.Payload),
 	)
 	if err != nil {
 		return convmem.Message{}, err
 	}
 	base := convmem.Metadata{Tier: convmem.TierShort, Kind: convmem.KindConversation, Importance: convmem.DefaultImportance}
 	return clone(convmem.Message{
-		SessionID: r.SessionID, Role: r.Role, Content: r.Content, Metadata: patched(base, r.Metadata),
+		SessionID: r.SessionID, Role: r.Role, Content: r.Content, Metadata: patched(base, r.Metadata), Payload: r.Payload,
 	}), nil
 }
 
@@ -123,8 +124,8 @@ func checkUpdate(r convmem.UpdateRequest) error {
 	if err := checkID("message_id", r.MessageID); err != nil {
 		return err
 	}
-	if r.Content == nil && r.Metadata == nil {
-		return invalid("content", "nothing to change: want content or metadata_json")
+	if r.Content == nil && r.Metadata == nil && r.Payload == nil {
+		return invalid("content", "nothing to change: want content, metadata or payload")
 	}
 	if r.Content != nil {
 		if err := checkLength("content", *r.Content, 1, convmem.MaxContentBytes); err != nil {
@@ -134,10 +135,23 @@ func checkUpdate(r convmem.UpdateRequest) error {
 	if r.ExpectedRevision < 0 {
 		return invalid("expected_revision", "%d, at least 1", r.ExpectedRevision)
 	}
+	if r.Payload != nil {
+		if err := checkPayload(*r.Payload); err != nil {
+			return err
+		}
+	}
 	if r.Metadata == nil {
 		return nil
 	}
 	return checkPatch(*r.Metadata, r.MessageID)
+}
+
+// checkPayload checks the sizes. The data may be any bytes.
+func checkPayload(p convmem.Payload) error {
+	if n := len(p.Data); n > convmem.MaxPayloadBytes {
+		return invalid("payload.data", "%d bytes, at most %d", n, convmem.MaxPayloadBytes)
+	}
+	return checkLength("payload.type", p.Type, 0, convmem.MaxPayloadTypeBytes)
 }
 
 // checkPatch checks metadata for the message self, "" for a new one.
@@ -218,6 +232,9 @@ func merge(message convmem.Message, r convmem.UpdateRequest) convmem.Message {
 	}
 	if r.Metadata != nil {
 		message.Metadata = patched(message.Metadata, *r.Metadata)
+	}
+	if r.Payload != nil {
+		message.Payload = *r.Payload
 	}
 	return clone(message)
 }

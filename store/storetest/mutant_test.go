@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,14 +24,16 @@ type mutant struct {
 // the Model's own method and falsifies what goes in or what comes out.
 type twisted struct {
 	*Model
-	write    func(context.Context, convmem.WriteRequest) (convmem.WriteResult, error)
-	update   func(context.Context, convmem.UpdateRequest) (convmem.UpdateResult, error)
-	read     func(context.Context, convmem.ReadRequest) (convmem.ReadResult, error)
-	search   func(context.Context, convmem.SearchRequest) (convmem.SearchResult, error)
-	delete   func(context.Context, convmem.DeleteRequest) (convmem.DeleteResult, error)
-	rebuild  func(context.Context, convmem.RebuildRequest) (convmem.RebuildResult, error)
-	health   func(context.Context, convmem.HealthRequest) (convmem.HealthResult, error)
-	reopened func() // runs while the Model is locked
+	write       func(context.Context, convmem.WriteRequest) (convmem.WriteResult, error)
+	update      func(context.Context, convmem.UpdateRequest) (convmem.UpdateResult, error)
+	read        func(context.Context, convmem.ReadRequest) (convmem.ReadResult, error)
+	search      func(context.Context, convmem.SearchRequest) (convmem.SearchResult, error)
+	delete      func(context.Context, convmem.DeleteRequest) (convmem.DeleteResult, error)
+	rebuild     func(context.Context, convmem.RebuildRequest) (convmem.RebuildResult, error)
+	health      func(context.Context, convmem.HealthRequest) (convmem.HealthResult, error)
+	batch       func(context.Context, convmem.WriteBatchRequest) (convmem.WriteBatchResult, error)
+	dropSession func(context.Context, convmem.DeleteSessionRequest) (convmem.DeleteSessionResult, error)
+	reopened    func() // runs while the Model is locked
 }
 
 func (s *twisted) Write(ctx context.Context, r convmem.WriteRequest) (convmem.WriteResult, error) {
@@ -61,6 +64,14 @@ func (s *twisted) Health(ctx context.Context, r convmem.HealthRequest) (convmem.
 	return s.health(ctx, r)
 }
 
+func (s *twisted) WriteBatch(ctx context.Context, r convmem.WriteBatchRequest) (convmem.WriteBatchResult, error) {
+	return s.batch(ctx, r)
+}
+
+func (s *twisted) DeleteSession(ctx context.Context, r convmem.DeleteSessionRequest) (convmem.DeleteSessionResult, error) {
+	return s.dropSession(ctx, r)
+}
+
 // locked runs do while nobody else uses the Model.
 func (s *twisted) locked(do func()) {
 	s.mu.Lock()
@@ -74,7 +85,7 @@ func twistedFactory(twist func(*twisted)) Factory {
 		m := NewModel(c)
 		s := &twisted{
 			Model: m, write: m.Write, update: m.Update, read: m.Read, search: m.Search,
-			delete: m.Delete, rebuild: m.Rebuild, health: m.Health, reopened: func() {},
+			delete: m.Delete, rebuild: m.Rebuild, health: m.Health, batch: m.WriteBatch, dropSession: m.DeleteSession, reopened: func() {},
 		}
 		twist(s)
 		return Subject{Store: s, Reopen: func() convmem.Store { s.locked(s.reopened); return s }}
@@ -279,7 +290,7 @@ func watch(t *testing.T, part func(testing.TB)) *recorder {
 }
 
 func mutants() []mutant {
-	return append(append(changeMutants(), readMutants()...), searchMutants()...)
+	return slices.Concat(changeMutants(), readMutants(), searchMutants(), payloadMutants(), batchMutants(), deleteSessionMutants())
 }
 
 // TestMutants proves that the suite can fail: every fault is noticed by the

@@ -77,7 +77,11 @@ type machine struct {
 	settled bool // somebody has opened the store for writing since power came on
 }
 
-var _ convmem.Store = (*machine)(nil)
+var (
+	_ convmem.Store          = (*machine)(nil)
+	_ convmem.BatchWriter    = (*machine)(nil)
+	_ convmem.SessionDeleter = (*machine)(nil)
+)
 
 func newMachine(s scope, now func() time.Time) *machine {
 	m := &machine{scope: s, now: now, disk: vfs.NewMem(choose(s.r, "block size", 0, 64))}
@@ -183,6 +187,16 @@ func change[R any](m *machine, do func(*convmem.DB) (R, error)) (R, error) {
 // Write implements [convmem.Store].
 func (m *machine) Write(ctx context.Context, r convmem.WriteRequest) (convmem.WriteResult, error) {
 	return change(m, func(db *convmem.DB) (convmem.WriteResult, error) { return db.Write(ctx, r) })
+}
+
+// WriteBatch implements [convmem.BatchWriter].
+func (m *machine) WriteBatch(ctx context.Context, r convmem.WriteBatchRequest) (convmem.WriteBatchResult, error) {
+	return change(m, func(db *convmem.DB) (convmem.WriteBatchResult, error) { return db.WriteBatch(ctx, r) })
+}
+
+// DeleteSession implements [convmem.SessionDeleter].
+func (m *machine) DeleteSession(ctx context.Context, r convmem.DeleteSessionRequest) (convmem.DeleteSessionResult, error) {
+	return change(m, func(db *convmem.DB) (convmem.DeleteSessionResult, error) { return db.DeleteSession(ctx, r) })
 }
 
 // Update implements [convmem.Store].

@@ -12,7 +12,7 @@ import (
 )
 
 // RunRandom does the same random things to a store and to a [Model] and
-// compares every answer: writes, updates, deletes, pages of every view that are
+// compares every answer: writes, updates, deletes, batches, payloads, pages of every view that are
 // taken up again later, searches for marked words, rebuilds, restarts, a clock
 // that steps back. A failure comes with the shortest sequence that package
 // rapid finds; its -rapid.checks flag says how many sequences are tried.
@@ -45,11 +45,18 @@ func (w *world) actions() []action {
 	write, update, remove := action{"write", w.writeSomething}, action{"update", w.updateSomething}, action{"delete", w.deleteSomething}
 	history, page := action{"history", w.beginHistory}, action{"page", w.nextPage}
 	sessions, context, search := action{"sessions", w.beginSessions}, action{"context", w.readContext}, action{"search", w.searchSomething}
-	return []action{
+	all := []action{
 		write, write, write, write, update, update, update, remove,
 		history, page, page, page, sessions, context, context, search, search, search,
 		{"rebuild", w.rebuildBoth}, {"reopen", w.reopenStore}, {"clock", w.moveClock},
 	}
+	if _, ok := w.subject.Store.(convmem.BatchWriter); ok {
+		all = append(all, action{"write batch", w.writeSeveral}, action{"write batch", w.writeSeveral})
+	}
+	if _, ok := w.subject.Store.(convmem.SessionDeleter); ok {
+		all = append(all, action{"delete session", w.deleteSomeSession})
+	}
+	return all
 }
 
 // choose draws one of the values, each as likely as the others: what package
@@ -108,6 +115,10 @@ type world struct {
 
 	runs []run
 	last int64 // the store's last sequence
+
+	// foreign lists ids that somebody else's messages have, who uses the same
+	// files.
+	foreign []string
 }
 
 // pair is a message's two ids.
@@ -251,6 +262,9 @@ func (w *world) compareHealth(r *rapid.T) {
 // that never was.
 func (w *world) someID(r *rapid.T) string {
 	strangers := []pair{{model: extremeIDs()[0]}, {model: extremeIDs()[1]}}
+	if len(w.foreign) > 0 && oneIn(r, 4, "foreign") {
+		return choose(r, "foreign", w.foreign...)
+	}
 	if len(w.created) == 0 || oneIn(r, 12, "stranger") {
 		return choose(r, "stranger", strangers...).model
 	}

@@ -68,9 +68,8 @@ func (w *world) somePatch(r *rapid.T) convmem.MetadataPatch {
 	return p
 }
 
-// writeSomething writes a message, now and then with a key that was used
-// before.
-func (w *world) writeSomething(r *rapid.T) {
+// someWrite draws a message, now and then with a key that was used before.
+func (w *world) someWrite(r *rapid.T) convmem.WriteRequest {
 	request := convmem.WriteRequest{
 		SessionID: someSession(r),
 		Role:      choose(r, "role", roles()...),
@@ -83,12 +82,55 @@ func (w *world) writeSomething(r *rapid.T) {
 		request.Role, request.Metadata = convmem.RoleUser, convmem.MetadataPatch{}
 		request.Content = choose(r, "keyed content", "quartz", "quartz", "topaz")
 	}
+	set(&request.Payload, w.somePayload(r))
+	return request
+}
+
+// somePayload draws a payload or none. Its words are those that messages are
+// found by.
+func (w *world) somePayload(r *rapid.T) *convmem.Payload {
+	if w.subject.NoPayload || !oneIn(r, 4, "with payload") {
+		return nil
+	}
+	return &convmem.Payload{
+		Type: choose(r, "payload type", "", "event", "quartz"),
+		Data: []byte(choose(r, "payload data", "", "topaz", "\x00\xff")),
+	}
+}
+
+// writeSomething writes a message.
+func (w *world) writeSomething(r *rapid.T) {
+	request := w.someWrite(r)
 	want, modelErr := w.model.Write(w.ctx(), request)
 	request.Metadata = w.patchFor(request.Metadata)
 	got, err := w.subject.Store.Write(w.ctx(), request)
-	if !compareErrors(r, "write", err, modelErr) {
+	if compareErrors(r, "write", err, modelErr) {
+		w.compareWrite(r, got, want)
+	}
+}
+
+// writeSeveral writes a batch.
+func (w *world) writeSeveral(r *rapid.T) {
+	var request convmem.WriteBatchRequest
+	for range choose(r, "messages", 1, 2, 3, 4) {
+		request.Messages = append(request.Messages, w.someWrite(r))
+	}
+	want, modelErr := w.model.WriteBatch(w.ctx(), request)
+	for i := range request.Messages {
+		request.Messages[i].Metadata = w.patchFor(request.Messages[i].Metadata)
+	}
+	got, err := w.subject.Store.(convmem.BatchWriter).WriteBatch(w.ctx(), request)
+	if !compareErrors(r, "write batch", err, modelErr) {
 		return
 	}
+	compare(r, "results", len(got.Results), len(want.Results))
+	for i := range want.Results {
+		w.compareWrite(r, got.Results[i], want.Results[i])
+	}
+}
+
+// compareWrite compares what became of a write and remembers the message.
+func (w *world) compareWrite(r *rapid.T, got, want convmem.WriteResult) {
 	if !want.Replayed {
 		w.created = append(w.created, pair{got.Message.ID, want.Message.ID})
 		w.toSubject[want.Message.ID], w.toModel[got.Message.ID] = got.Message.ID, want.Message.ID
@@ -108,7 +150,12 @@ func (w *world) updateSomething(r *rapid.T) {
 		Content:   maybe(r, "content", func() string { return someText(r, "content") }),
 		Metadata:  maybe(r, "metadata", func() convmem.MetadataPatch { return w.somePatch(r) }),
 	}
-	if request.Content == nil && request.Metadata == nil && !oneIn(r, 5, "nothing to change") {
+	if w.subject.NoPayload || !oneIn(r, 8, "clear payload") {
+		request.Payload = w.somePayload(r)
+	} else {
+		request.Payload = new(convmem.Payload)
+	}
+	if request.Content == nil && request.Metadata == nil && request.Payload == nil && !oneIn(r, 5, "nothing to change") {
 		request.Content = new(choose(r, "content", markers()...))
 	}
 	if oneIn(r, 3, "with expected revision") {
@@ -126,8 +173,7 @@ func (w *world) updateSomething(r *rapid.T) {
 	}
 }
 
-// deleteSomething ends runs over sessions when a session disappears: whether
-// it comes back in them when it begins again, nothing says.
+// deleteSomething deletes a message, with a guard now and then.
 func (w *world) deleteSomething(r *rapid.T) {
 	request := convmem.DeleteRequest{MessageID: w.someID(r)}
 	if oneIn(r, 3, "guarded") {
@@ -140,9 +186,27 @@ func (w *world) deleteSomething(r *rapid.T) {
 	if compareErrors(r, "delete", err, modelErr) {
 		compare(r, "delete", got, want)
 	}
+	w.endRuns(r, before)
+}
+
+// endRuns ends runs over sessions when a session has disappeared: whether it
+// comes back in them when it begins again, nothing says.
+func (w *world) endRuns(r *rapid.T, before int) {
 	if len(w.sessionList(r)) < before {
 		w.runs = slices.DeleteFunc(w.runs, func(run run) bool { return run.request.Sessions != nil })
 	}
+}
+
+// deleteSomeSession deletes a session, which may be empty.
+func (w *world) deleteSomeSession(r *rapid.T) {
+	before := len(w.sessionList(r))
+	request := convmem.DeleteSessionRequest{SessionID: someSession(r)}
+	want, modelErr := w.model.DeleteSession(w.ctx(), request)
+	got, err := w.subject.Store.(convmem.SessionDeleter).DeleteSession(w.ctx(), request)
+	if compareErrors(r, "delete session", err, modelErr) {
+		compare(r, "delete session", got, want)
+	}
+	w.endRuns(r, before)
 }
 
 // sessionList is the Model's list of sessions.

@@ -19,6 +19,10 @@
 // return, how they are ordered once scored, and that neither a restart nor a
 // rebuild changes a single bit of the answer.
 //
+// What a store may do beyond [convmem.Store] is checked when it does:
+// [convmem.BatchWriter] and [convmem.SessionDeleter], on the store that the
+// factory made and on what Reopen returns.
+//
 // [Open] is for tests of programs that use a store: it gives them a real one
 // that lives in memory.
 package storetest
@@ -46,6 +50,10 @@ type Subject struct {
 	// store that a new process would find: same data, same Config. The store
 	// it replaces is not used again. nil leaves out the checks that need it.
 	Reopen func() convmem.Store
+
+	// NoPayload says that Store cannot carry a [convmem.Payload], as a client
+	// over a protocol without one. It leaves out the checks of payloads.
+	NoPayload bool
 }
 
 // Factory makes a new empty store. It reports its own failures with t.Fatal
@@ -77,7 +85,8 @@ func checks() []check {
 		historyChecks(), cursorChecks(), budgetChecks(), contextChecks(),
 		sessionsChecks(), searchFilterChecks(), searchTextChecks(),
 		searchResultChecks(), deleteChecks(), rebuildChecks(), healthChecks(),
-		sharingChecks(), concurrencyChecks(),
+		sharingChecks(), concurrencyChecks(), payloadChecks(), batchChecks(),
+		deleteSessionChecks(),
 	} {
 		all = append(all, group...)
 	}
