@@ -20,7 +20,7 @@ func sample(short, whole int) int {
 
 // A power cut, or a kill, at every operation of every call.
 func TestPowerCutAtEveryOperation(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	operations, count := crashEverywhere(t, shortRun(), sample(128, 2048))
 	t.Logf("%d crash points, %d images, no violation", operations, count)
 }
@@ -45,7 +45,7 @@ func TestPowerCutInBatches(t *testing.T) {
 // Recovery crashes too: from images of a first crash or kill, every operation
 // of the next Open is cut again.
 func TestPowerCutDuringRecovery(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	disk := vfs.NewMem(0)
 	fsys := faultfs.New(disk)
 	s := newScript(fsys, shortRun())

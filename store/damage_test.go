@@ -115,7 +115,7 @@ func contentsOf(m *vfs.Mem) (contents, error) {
 }
 
 func TestEveryBitFlip(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	for _, tt := range []struct {
 		how  string
 		lock bool // LOCK is still there

@@ -21,6 +21,17 @@ import (
 // long makes the sweeps look at more images; CI sets it.
 var long = flag.Bool("long", false, "explore more crash images and fault points")
 
+// sweep is for tests that go through thousands of damaged or interrupted files in
+// one goroutine each. The race detector can find nothing in them and makes them
+// ten times slower.
+func sweep(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("one goroutine; run it without the race detector")
+	}
+	t.Parallel()
+}
+
 // contents is what a log holds: payloads by id.
 type contents map[ulid.ULID]string
 

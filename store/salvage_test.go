@@ -228,7 +228,7 @@ func TestSalvageSound(t *testing.T) {
 }
 
 func TestSalvageEveryBitFlip(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	salvageCases(t, func(t *testing.T, s sound, locked bool) {
 		if closed := s.frames[len(s.frames)-1].kind == kindClean; closed != locked && !*long {
 			t.Skip("with -long")
@@ -243,7 +243,7 @@ func TestSalvageEveryBitFlip(t *testing.T) {
 }
 
 func TestSalvageTwoBitFlips(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	salvageCases(t, func(t *testing.T, s sound, locked bool) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for range 3000 {
@@ -257,7 +257,7 @@ func TestSalvageTwoBitFlips(t *testing.T) {
 }
 
 func TestSalvageEveryTruncation(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	salvageCases(t, func(t *testing.T, s sound, locked bool) {
 		for size := range len(s.log) {
 			s.check(t, s.log[:size], locked)
@@ -269,7 +269,7 @@ func TestSalvageEveryTruncation(t *testing.T) {
 // TestSalvageEveryZeroedWindow zeroes 64 bytes anywhere, also with the header
 // gone: with LOCK gone as well, only the frames tell the salt.
 func TestSalvageEveryZeroedWindow(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	for _, lostHeader := range []bool{false, true} {
 		t.Run(fmt.Sprintf("header lost %v", lostHeader), func(t *testing.T) {
 			salvageCases(t, func(t *testing.T, s sound, locked bool) {

@@ -130,7 +130,7 @@ func TestOpenStartsFromTheSnapshot(t *testing.T) {
 // A snapshot that is damaged in any bit, cut anywhere, of another log or gone
 // changes no answer.
 func TestSnapshotIsOnlyACache(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	d, want := withSnapshot(t)
 	whole := d[snapshotName]
 	used, tried := 0, 0

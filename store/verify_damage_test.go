@@ -14,7 +14,7 @@ import (
 // The header apart, exactly one frame is reported, with its record if it is the
 // live state of one, and all others are read.
 func TestVerifyFindsEveryBitFlip(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	disk, l := verified(t)
 	good, err := verify(l)
 	if err != nil {
