@@ -326,6 +326,7 @@ func (e errorer) Fatalf(format string, args ...any) { e.Errorf(format, args...);
 
 // An export holds a few long messages at a time, whatever the store holds.
 func TestExportMemory(t *testing.T) {
+	withoutRaceDetector(t)
 	c := newCarrier(t, 1)
 	db, err := convmem.Open(ctx, t.TempDir(), &convmem.Options{Now: func() time.Time { return c.now }})
 	c.ok("open", err)

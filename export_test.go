@@ -59,6 +59,7 @@ func (c *carrier) same(what string, other *carrier) {
 // Whatever a store holds, an import of its export says the same, and exports the
 // same bytes, before and after rebuilding and opening again on either side.
 func TestExportImportExport(t *testing.T) {
+	withoutRaceDetector(t)
 	messages, keys := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		source := newMaker(t, newCarrier(t, 1))
@@ -120,6 +121,7 @@ func (m *maker) replay(target *carrier) {
 // A store with messages of its own, in the same sessions and times, takes all of
 // another one's and keeps what it has; a second handle sees all of it.
 func TestImportAmongOthers(t *testing.T) {
+	withoutRaceDetector(t)
 	rapid.Check(t, func(t *rapid.T) {
 		source, target := newMaker(t, newCarrier(t, 1)), newMaker(t, newCarrier(t, 2))
 		source.run()

@@ -121,6 +121,7 @@ func (l *life) renamed(found map[string]string) map[string]string {
 
 // The power is cut before every file operation of a whole life.
 func TestPowerCutsThroughALife(t *testing.T) {
+	withoutRaceDetector(t)
 	disk := vfs.NewMem(0)
 	fsys := faultfs.New(disk)
 	l := newLife(fsys)
@@ -155,6 +156,7 @@ func TestPowerCutsThroughALife(t *testing.T) {
 // Every file operation of a life fails, in every way: the call is an IO_ERROR,
 // and what was acknowledged is there afterwards.
 func TestFailuresAreIOErrors(t *testing.T) {
+	withoutRaceDetector(t)
 	for name, effect := range map[string]faultfs.Effect{
 		"not done": faultfs.NotDone, "short": faultfs.Short, "done": faultfs.Done, "lost": faultfs.Lost,
 	} {

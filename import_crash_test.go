@@ -58,6 +58,7 @@ func (c *carrier) resume(text string, stored int64) {
 // An import that ends in the middle has stored whole chunks, says how many
 // messages that are, and goes on when it is repeated.
 func TestImportInterrupted(t *testing.T) {
+	withoutRaceDetector(t)
 	const count = 2*importChunk + 300
 	text := exportOf(t, count)
 	cause := errors.New("the line went dead")
@@ -161,6 +162,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // The power is cut before every file operation of an import of three changes:
 // whole changes are there, and repeating the import ends it.
 func TestImportPowerCuts(t *testing.T) {
+	withoutRaceDetector(t)
 	const count = 2*importChunk + 100
 	text := exportOf(t, count)
 	disk := vfs.NewMem(0)
@@ -215,6 +217,7 @@ func changes(op faultfs.Op) bool {
 // Every file operation of an import that changes something fails, in every way: what was acknowledged is
 // there afterwards, whole changes are, and repeating the import ends it.
 func TestImportFailures(t *testing.T) {
+	withoutRaceDetector(t)
 	const count = importChunk + 100
 	text := exportOf(t, count)
 	tried := 0
@@ -259,6 +262,7 @@ var importMessages = flag.Int("import-messages", 3300, "messages that TestImport
 // A long import shows how far it is and goes on after an interruption; neither
 // it nor an export holds all messages in memory.
 func TestImportResumes(t *testing.T) {
+	withoutRaceDetector(t)
 	count := int64(*importMessages)
 	source := newCarrier(t, 1)
 	var err error
@@ -313,6 +317,7 @@ func TestImportResumes(t *testing.T) {
 // An export of small messages holds little more than their ids, and an import
 // little more than a chunk beyond what the store itself keeps.
 func TestPortableMemory(t *testing.T) {
+	withoutRaceDetector(t)
 	count := int64(*importMessages)
 	c := newCarrier(t, 1)
 	var err error

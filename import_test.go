@@ -70,6 +70,7 @@ func repeated(text string, count int) []string {
 // A line that is wrong is refused whole, by its number and field, and all others
 // are stored. What encoding/json would silently make of it is wrong as well.
 func TestImportRefusesLines(t *testing.T) {
+	withoutRaceDetector(t)
 	const self = "01JXS5GRG0000000000000000B"
 	relation := func(kind, id string) any { return map[string]string{"type": kind, "message_id": id} }
 	for _, c := range []struct{ name, line, field string }{

@@ -77,6 +77,7 @@ func (w *world) footprint(snapshot bool) (heap int64, best time.Duration) {
 // in one: what a namespace costs in memory beyond them has a limit. Nothing is
 // said of time, which is only printed.
 func TestManyNamespaces(t *testing.T) {
+	withoutRaceDetector(t)
 	heap := map[bool]int64{}
 	for _, apart := range []bool{false, true} {
 		w := newWorld(t, convmem.Options{FS: vfs.NewMem(0)})

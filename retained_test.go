@@ -11,6 +11,7 @@ import (
 // What a result keeps in memory is what it shows: a cut message, or a session's
 // summary, must not hold the whole content behind it.
 func TestResultsDoNotPinContents(t *testing.T) {
+	withoutRaceDetector(t)
 	w := newWorld(t, convmem.Options{})
 	const messages = 24
 	for i := range messages {

@@ -208,6 +208,7 @@ func (w *world) sameRankings(t rapid.TB, other *convmem.DB, requests []convmem.S
 // Whatever way a store came to hold its messages, the same query finds the same
 // ones in the same order with the same scores, to the bit.
 func TestSearchIsTheSameFromEverywhere(t *testing.T) {
+	withoutRaceDetector(t)
 	var queries, hits int
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, convmem.Options{})
@@ -233,6 +234,7 @@ func TestSearchIsTheSameFromEverywhere(t *testing.T) {
 // The same for a store that is large enough for Close to write a snapshot, of a
 // life with updates and deletions and not of what a rebuild leaves.
 func TestSearchAfterTheSnapshotOfClose(t *testing.T) {
+	withoutRaceDetector(t)
 	w := newWorld(t, convmem.Options{})
 	random := rand.New(rand.NewPCG(4, 1))
 	text := func(words int) string {
@@ -277,6 +279,7 @@ func TestSearchAfterTheSnapshotOfClose(t *testing.T) {
 // A smaller limit gives the first hits of a larger one, and each list keeps to
 // the order of hits.
 func TestSearchLimits(t *testing.T) {
+	withoutRaceDetector(t)
 	ties := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, convmem.Options{})
@@ -305,6 +308,7 @@ func TestSearchLimits(t *testing.T) {
 
 // The same where far more messages match than a search returns.
 func TestSearchLimitsOfALargeStore(t *testing.T) {
+	withoutRaceDetector(t)
 	w := newWorld(t, convmem.Options{})
 	random := rand.New(rand.NewPCG(4, 3))
 	animal := func() string { return animals[random.IntN(len(animals))] }

@@ -111,6 +111,7 @@ func TestVerifyReportsDamage(t *testing.T) {
 
 // Whatever a store goes through, what it holds in memory agrees with its log.
 func TestVerifyOfAnyLife(t *testing.T) {
+	withoutRaceDetector(t)
 	counts := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, convmem.Options{})

@@ -226,6 +226,7 @@ func checkWindow(t *rapid.T, s convmem.Store, r convmem.WindowRequest) string {
 }
 
 func TestWindowProperty(t *testing.T) {
+	withoutRaceDetector(t)
 	for _, c := range []struct {
 		name string
 		open func(*rapid.T) (s convmem.Store, release func())

@@ -273,6 +273,7 @@ func TestLongLifeIsBounded(t *testing.T) {
 
 // Large dead messages go by what they hold, not by their number.
 func TestLargeUpdatesAreBounded(t *testing.T) {
+	withoutRaceDetector(t)
 	ix := New(Standard())
 	var text strings.Builder
 	for i := range 10_000 {
@@ -289,6 +290,7 @@ func TestLargeUpdatesAreBounded(t *testing.T) {
 // Lists of words that messages share become mostly dead together, and are written
 // anew a few with every change.
 func TestSharedListsAreRewrittenByAndBy(t *testing.T) {
+	withoutRaceDetector(t)
 	ix := New(Standard())
 	var text strings.Builder
 	for i := range 100 {
@@ -314,6 +316,7 @@ func TestSharedListsAreRewrittenByAndBy(t *testing.T) {
 }
 
 func TestMemoryGrowsAndShrinks(t *testing.T) {
+	withoutRaceDetector(t)
 	ix := New(Standard())
 	empty := ix.Memory()
 	for i := range 5000 {
@@ -339,6 +342,7 @@ func TestMemoryGrowsAndShrinks(t *testing.T) {
 // The estimate is near what the index takes, for natural text and for text that
 // never repeats a word.
 func TestMemoryIsNearTheHeap(t *testing.T) {
+	withoutRaceDetector(t)
 	for name, docs := range map[string]func() []Doc{
 		"natural": func() []Doc { return someDocs(20_000) },
 		"random": func() []Doc {

@@ -330,6 +330,7 @@ func TestRestorePast(t *testing.T) {
 
 // Old deletions are forgotten, recent ones are not.
 func TestDeletionsAreBounded(t *testing.T) {
+	withoutRaceDetector(t)
 	ix := New(Standard())
 	ix.Put(1, Doc{ID: makeID(1, 0), Session: "s"})
 	seq := uint64(1)

@@ -61,6 +61,7 @@ func TestLoadOfOverflowingLengths(t *testing.T) {
 
 // Saving what was loaded gives the same bytes again: they hold everything.
 func TestSaveLoadSave(t *testing.T) {
+	withoutRaceDetector(t)
 	ix := New(Standard())
 	for i, d := range someDocs(3000) {
 		d.Tags, d.Summary = []string{"one", "two words"}, "a summary?"

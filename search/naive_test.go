@@ -171,6 +171,7 @@ func passes(d index.Doc, f index.Filter) bool {
 // The first stage finds what scoring every message by its texts finds: the same
 // best messages, unless scores tie, with the same parts.
 func TestFirstStageMatchesNaive(t *testing.T) {
+	withoutRaceDetector(t)
 	var candidates, cut, few, other int
 	rapid.Check(t, func(t *rapid.T) {
 		ix, live := index.New(index.Standard()), corpus{}

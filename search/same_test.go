@@ -23,6 +23,7 @@ import (
 // that was filled with the live messages alone in the order of their ids, one that
 // was saved and loaded, and whether a session is looked at by itself or not.
 func TestSameFromEveryIndex(t *testing.T) {
+	withoutRaceDetector(t)
 	var hits, ties, few int
 	rapid.Check(t, func(t *rapid.T) {
 		ix, live := index.New(index.Standard()), corpus{}
@@ -171,6 +172,7 @@ func randomDoc(r *rand.Rand, zipf *rand.Zipf, ids int) index.Doc {
 // The same for an index of many pages that was changed so often that it moved
 // rows and gave back memory. A search that began long ago still sees what was then.
 func TestSameAfterRowsMoved(t *testing.T) {
+	withoutRaceDetector(t)
 	const ids = 1000
 	r := rand.New(rand.NewPCG(1, 3))
 	zipf := rand.NewZipf(r, 1.2, 3, 3000)

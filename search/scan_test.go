@@ -58,6 +58,7 @@ func spelled(n uint64) string {
 // Leaving out what cannot win finds bit for bit what scoring every message finds,
 // whatever the number of candidates, with and without filters.
 func TestScanEqualsScoringEverything(t *testing.T) {
+	withoutRaceDetector(t)
 	skipped := 0
 	for seed := range uint64(6) {
 		ix, r := zipfIndex(seed, 6000)

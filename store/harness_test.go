@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -26,7 +27,8 @@ var long = flag.Bool("long", false, "explore more crash images and fault points"
 // ten times slower.
 func sweep(t *testing.T) {
 	t.Helper()
-	if raceDetector {
+	info, ok := debug.ReadBuildInfo()
+	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("one goroutine; run it without the race detector")
 	}
 	t.Parallel()

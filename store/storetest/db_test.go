@@ -49,10 +49,18 @@ func onDisk(t testing.TB) vfs.FS {
 // inMemory makes an empty directory in memory.
 func inMemory(testing.TB) vfs.FS { return vfs.NewMem(0) }
 
-func TestDBOnDisk(t *testing.T)         { t.Parallel(); storetest.Run(t, databases(onDisk)) }
-func TestDBInMemory(t *testing.T)       { t.Parallel(); storetest.Run(t, databases(inMemory)) }
-func TestDBOnDiskRandom(t *testing.T)   { t.Parallel(); storetest.RunRandom(t, databases(onDisk)) }
-func TestDBInMemoryRandom(t *testing.T) { t.Parallel(); storetest.RunRandom(t, databases(inMemory)) }
+func TestDBOnDisk(t *testing.T) { t.Parallel(); storetest.Run(t, databases(onDisk)) }
+func TestDBInMemory(t *testing.T) {
+	withoutRaceDetector(t)
+	t.Parallel()
+	storetest.Run(t, databases(inMemory))
+}
+func TestDBOnDiskRandom(t *testing.T) { t.Parallel(); storetest.RunRandom(t, databases(onDisk)) }
+func TestDBInMemoryRandom(t *testing.T) {
+	withoutRaceDetector(t)
+	t.Parallel()
+	storetest.RunRandom(t, databases(inMemory))
+}
 
 // TestOpen writes to two stores of one test: they work and share nothing.
 func TestOpen(t *testing.T) {

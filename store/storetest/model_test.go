@@ -13,6 +13,12 @@ func modelFactory(_ testing.TB, c Config) Subject {
 	return Subject{Store: m, Reopen: func() convmem.Store { return m }}
 }
 
-func TestModel(t *testing.T) { Run(t, modelFactory) }
+func TestModel(t *testing.T) {
+	withoutRaceDetector(t)
+	Run(t, modelFactory)
+}
 
-func TestModelRandom(t *testing.T) { RunRandom(t, modelFactory) }
+func TestModelRandom(t *testing.T) {
+	withoutRaceDetector(t)
+	RunRandom(t, modelFactory)
+}

@@ -296,6 +296,7 @@ func mutants() []mutant {
 // TestMutants proves that the suite can fail: every fault is noticed by the
 // check that is there for it, and every check notices at least one.
 func TestMutants(t *testing.T) {
+	withoutRaceDetector(t)
 	byName := map[string]check{}
 	for _, c := range checks() {
 		byName[c.name] = c
@@ -338,6 +339,7 @@ func quietly(t *testing.T) {
 // TestMutantsRandom proves the same of random sequences, for faults that the
 // suite could have missed by its choice of examples.
 func TestMutantsRandom(t *testing.T) {
+	withoutRaceDetector(t)
 	quietly(t)
 	for _, m := range mutants() {
 		if !strings.HasPrefix(m.name, "random: ") {

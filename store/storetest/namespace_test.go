@@ -104,12 +104,17 @@ func views(name string, neighbours ...string) storetest.Factory {
 
 // The suite passes through a view beside neighbours, and through the DB itself
 // when namespaces are beside it.
-func TestNamespace(t *testing.T) { t.Parallel(); storetest.Run(t, views("tenant", "", "neighbour")) }
+func TestNamespace(t *testing.T) {
+	withoutRaceDetector(t)
+	t.Parallel()
+	storetest.Run(t, views("tenant", "", "neighbour"))
+}
 func TestNamespaceBeside(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, views("", "tenant", "neighbour"))
 }
 func TestNamespaceRandom(t *testing.T) {
+	withoutRaceDetector(t)
 	t.Parallel()
 	storetest.RunRandom(t, views("tenant", "", "t"))
 }
@@ -151,5 +156,13 @@ func batchers(t testing.TB, c storetest.Config) storetest.Subject {
 	}
 }
 
-func TestBatchOfOne(t *testing.T)       { t.Parallel(); storetest.Run(t, batchers) }
-func TestBatchOfOneRandom(t *testing.T) { t.Parallel(); storetest.RunRandom(t, batchers) }
+func TestBatchOfOne(t *testing.T) {
+	withoutRaceDetector(t)
+	t.Parallel()
+	storetest.Run(t, batchers)
+}
+func TestBatchOfOneRandom(t *testing.T) {
+	withoutRaceDetector(t)
+	t.Parallel()
+	storetest.RunRandom(t, batchers)
+}
