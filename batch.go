@@ -17,7 +17,8 @@ type BatchWriter interface {
 
 // WriteBatchRequest is several new messages, of one session or of many.
 type WriteBatchRequest struct {
-	Messages []WriteRequest // 1 to MaxBatchMessages
+	// 1 to MaxBatchMessages, with at most MaxBatchBytes of content and payloads
+	Messages []WriteRequest
 }
 
 // WriteBatchResult holds the messages as stored, in the order of the request.
@@ -50,7 +51,8 @@ var (
 // WriteBatch writes several messages with one write and one sync: all of them or,
 // when it fails or the process dies, none. No reader sees a part of them, and no
 // other change comes between: their ids follow each other in the order of the
-// request. All of them are in memory at a time, twice.
+// request. It takes memory for several times their size, and so does every process
+// that has the store open, when it takes them over.
 //
 // Idempotency keys work as in [DB.Write], within the batch too: a message that
 // was written before is not written again, and the others are. An error names the
@@ -75,6 +77,13 @@ func (db *DB) WriteBatch(ctx context.Context, r WriteBatchRequest) (WriteBatchRe
 func (r WriteBatchRequest) drafts(namespace string) ([]record, error) {
 	if len(r.Messages) == 0 || len(r.Messages) > MaxBatchMessages {
 		return nil, invalid("messages", "%d given, want 1 to %d", len(r.Messages), MaxBatchMessages)
+	}
+	size := 0
+	for _, message := range r.Messages {
+		size += len(message.Content) + len(message.Payload.Data)
+	}
+	if size > MaxBatchBytes {
+		return nil, invalid("messages", "%d bytes of content and payloads, at most %d", size, MaxBatchBytes)
 	}
 	drafts := make([]record, len(r.Messages))
 	for i, message := range r.Messages {
@@ -114,6 +123,11 @@ func ofMessage(i int, err error) error {
 // DeleteSession deletes every message of a session with one write and one sync,
 // or none of them. They disappear at once and together; their text leaves the
 // disk with the next [DB.Rebuild].
+//
+// It costs about 0.7 KB of memory and 6 microseconds for each message, during which
+// reads, and changes of all processes, wait: with a million messages another
+// process may wait longer than Options.LockWait and fail with [CodeBusy]. Delete
+// such a session in parts.
 func (db *DB) DeleteSession(ctx context.Context, r DeleteSessionRequest) (DeleteSessionResult, error) {
 	if err := checkSession(r.SessionID); err != nil {
 		return DeleteSessionResult{}, fail("delete session", err)

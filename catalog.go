@@ -107,6 +107,9 @@ func (c *catalog) remove(r store.Record) error {
 	}
 	home.remove(r.ID, r.Seq)
 	delete(c.elsewhere, r.ID)
+	if home.name != "" && home.index.Len() == 0 && !home.index.HasPast() {
+		delete(c.spaces, home.name)
+	}
 	return nil
 }
 

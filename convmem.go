@@ -70,7 +70,8 @@ const (
 	MaxPayloadTypeBytes    = 256
 	MaxPayloadBytes        = 1 << 20 // Payload.Data
 	MaxNamespaceBytes      = 256
-	MaxBatchMessages       = 1000 // messages in one WriteBatch
+	MaxBatchMessages       = 1000     // messages in one WriteBatch
+	MaxBatchBytes          = 64 << 20 // content and payloads in one WriteBatch
 
 	MaxReadLimit       = 1000
 	MaxSearchLimit     = 100

@@ -46,7 +46,7 @@ type Options struct {
 	// Logger hears of recoveries and failures; nil discards. It is never told
 	// what a message says.
 	Logger *slog.Logger
-	// MaxResultBytes bounds the content and metadata of one result, by ending
+	// MaxResultBytes bounds the content, metadata and payloads of one result, by ending
 	// it early: a page of history or sessions gets a cursor, a context or a
 	// search is marked Truncated. One message is always returned, whatever its
 	// size. 0 means 8 MiB.
@@ -184,8 +184,8 @@ func (l *lockedReader) Read(p []byte) (int, error) {
 	return l.reader.Read(p)
 }
 
-// Close waits for calls that run, but for Verify and Backup, which then fail, and
-// releases the directory. Every later call
-// fails with ErrClosed as its cause. Closing again does nothing. All that was
+// Close waits for calls that run, but for Verify, Backup, Export and Import, which
+// then fail, and releases the directory. Every later call fails with ErrClosed as
+// its cause. Closing again does nothing. All that was
 // acknowledged is on stable storage whether Close fails or not.
 func (db *DB) Close() error { return fail("close", db.log.Close()) }

@@ -3,6 +3,7 @@ package convmem
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -48,7 +49,8 @@ type probe struct{ session, query string }
 // [CodeBusy] when somebody wrote to a session meanwhile. Where messages are deleted
 // one after another it fails with [CodeCorrupt] when one is damaged: it deletes what
 // it can read, does not rebuild, and the error names the message, which Delete can
-// remove by its id.
+// remove by its id. AllSessions does the same where the newest message of a session
+// is damaged, since such a session is not listed: name it, in a call of its own.
 //
 // While another Rebuild runs, which may have begun before the deletions, it waits
 // and tries again after 10 ms, 20 ms and so on up to a second, for as long as ctx
@@ -147,7 +149,7 @@ func (f *forgetting) addProbes(ctx context.Context, session string, passes func(
 	for message, err := range AllMessages(ctx, f.store, HistoryRequest{SessionID: session, Limit: room}) {
 		switch {
 		case err == nil:
-			f.probes = append(f.probes, probe{session, cutBytes(message.Content, MaxQueryBytes)})
+			f.probes = append(f.probes, probe{session, strings.Clone(cutBytes(message.Content, MaxQueryBytes))})
 		case !passes(err):
 			return err
 		}

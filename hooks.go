@@ -23,7 +23,8 @@ type Analyzer interface {
 
 // Candidate is a hit that a Reranker judges.
 type Candidate struct {
-	// Message is whole, whatever the search asked for. The Reranker may keep it.
+	// Message is whole, with its payload, whatever the search asked for, also
+	// beyond Options.MaxResultBytes. The Reranker may keep it.
 	Message Message
 	// Score is that of the search for words.
 	Score float64

@@ -59,8 +59,8 @@ const MaxImportProblems = 100
 // When lines were refused it fails at the end with the code of the first one; all
 // others are then stored. It ends at once with [CodeIO] when r fails, with
 // [CodeCorrupt] when it meets a damaged message of the store, and with [CodeBusy]
-// when ctx ends; lines that were read and not yet stored then count for nothing
-// but Lines. A line may have 16 MiB.
+// when ctx ends; lines that were read and not yet stored then count in
+// nothing but Lines and Bytes. A line may have 16 MiB.
 func (db *DB) Import(ctx context.Context, r io.Reader, o *ImportOptions) (ImportResult, error) {
 	if o == nil {
 		o = &ImportOptions{}
@@ -112,15 +112,15 @@ type importedRecord struct {
 
 func (i *importer) run(ctx context.Context) error {
 	for {
-		line, err := i.line()
+		line, err := i.line(ctx)
 		if err == io.EOF {
 			return i.store(ctx)
 		}
-		if err != nil {
-			return &Error{Code: CodeIO, Message: "reading the export failed", Err: err}
-		}
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if err != nil {
+			return &Error{Code: CodeIO, Message: "reading the export failed", Err: err}
 		}
 		i.take(line)
 		if len(i.pending)+len(i.refused) >= maxImportMessages || i.bytes >= maxImportBytes {
@@ -132,7 +132,7 @@ func (i *importer) run(ctx context.Context) error {
 }
 
 // line reads the next line. One that is too long is nil.
-func (i *importer) line() ([]byte, error) {
+func (i *importer) line(ctx context.Context) ([]byte, error) {
 	var line []byte
 	tooLong := false
 	for {
@@ -142,6 +142,8 @@ func (i *importer) line() ([]byte, error) {
 			line = append(line, part...)
 		}
 		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil && (err != io.EOF || len(line) == 0 && !tooLong):

@@ -2,6 +2,8 @@ package convmem
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -13,7 +15,7 @@ import (
 // that is written through one namespace can be read, found, counted, changed or
 // deleted through another, by whatever id, relation, cursor or query; an id of
 // another namespace is one that does not exist. It suits a tenant, a user or an
-// agent: a namespace costs memory only for the messages that it holds.
+// agent: a namespace without messages costs no memory.
 //
 // A Namespace may be used by many goroutines at once, also several of one name.
 // It needs no closing and ends with its DB.
@@ -108,22 +110,32 @@ func (n *Namespace) DeleteSession(ctx context.Context, r DeleteSessionRequest) (
 
 // Rebuild implements [Store]. There is one log for all namespaces, so it rebuilds
 // the whole store: MessagesIndexed counts the messages of the namespace, the rest
-// of the result is about the store.
+// of the result is about the store. A damaged message of another namespace makes it
+// fail too, and only who can reach that message can delete it.
 func (n *Namespace) Rebuild(ctx context.Context, r RebuildRequest) (RebuildResult, error) {
-	result, err := within(ctx, n, "rebuild", r, (*DB).Rebuild)
-	if err != nil {
-		return RebuildResult{}, err
-	}
-	health, err := n.Health(context.WithoutCancel(ctx), HealthRequest{})
-	if err != nil {
-		return RebuildResult{}, fail("rebuild", err)
-	}
-	result.MessagesIndexed = health.ActiveMessages
-	return result, nil
+	return within(ctx, n, "rebuild", r, (*DB).Rebuild)
 }
 
 // Health implements [Store]. ActiveMessages and the parts of Memory but
 // StoreEntries are those of the namespace, the rest is about the store.
 func (n *Namespace) Health(ctx context.Context, r HealthRequest) (HealthResult, error) {
 	return within(ctx, n, "health", r, (*DB).Health)
+}
+
+// discreet takes the id of another namespace's message out of an error about its
+// damage. The owner of the DB, who can delete any message, is told.
+func (db *DB) discreet(err error) error {
+	var damage *store.CorruptError
+	if db.namespace == "" || !errors.As(err, &damage) || damage.ID.IsZero() {
+		return err
+	}
+	own := false
+	looked := db.log.View(context.Background(), func(v *store.View) error {
+		own = v.Sink().(*catalog).space(db.namespace).index.Contains(damage.ID)
+		return nil
+	})
+	if own && looked == nil {
+		return err
+	}
+	return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("a message of another namespace, %s at offset %d: %s", damage.File, damage.Offset, damage.Reason)}
 }

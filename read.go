@@ -100,7 +100,11 @@ func (m *moment) load(id ulid.ULID) (Message, error) {
 		return Message{}, err
 	}
 	r, _, err := load(m.view, id)
-	return r.complete(), err
+	message := r.complete()
+	if len(message.Payload.Data) > 0 {
+		message.detach()
+	}
+	return message, err
 }
 
 // message reads a live message, its content cut as the request asked.
@@ -157,8 +161,8 @@ func cutBytes(text string, limit int) string {
 	return text[:limit]
 }
 
-// allowance is the size that a result may still grow by, in bytes of content and
-// metadata.
+// allowance is the size that a result may still grow by, in bytes of content,
+// metadata and payloads.
 type allowance struct {
 	left  int
 	begun bool

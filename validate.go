@@ -1,7 +1,6 @@
 package convmem
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,7 +154,7 @@ func (r WriteRequest) check() error {
 	)
 }
 
-func (p Payload) clone() Payload { return Payload{Type: p.Type, Data: bytes.Clone(p.Data)} }
+func (p Payload) clone() Payload { return Payload{Type: p.Type, Data: append([]byte(nil), p.Data...)} }
 
 func (p Payload) check() error {
 	if err := checkText("payload.type", p.Type, 0, MaxPayloadTypeBytes); err != nil {
@@ -173,7 +172,7 @@ func (r UpdateRequest) check() error {
 		return err
 	}
 	if r.Content == nil && r.Metadata == nil && r.Payload == nil {
-		return invalid("content", "nothing to change: give content, metadata or a payload")
+		return invalid("content", "nothing to change: give content, metadata or both")
 	}
 	if r.ExpectedRevision < 0 {
 		return invalid("expected_revision", "%d, at least 1", r.ExpectedRevision)

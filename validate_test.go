@@ -162,7 +162,7 @@ func TestUpdateAndDeleteValues(t *testing.T) {
 		want    verdict
 	}{
 		{"no id", UpdateRequest{Content: new("c")}, verdict{"message_id", "0 " + badID}},
-		{"nothing to change", UpdateRequest{MessageID: someID}, verdict{"content", "nothing to change: give content, metadata or a payload"}},
+		{"nothing to change", UpdateRequest{MessageID: someID}, verdict{"content", "nothing to change: give content, metadata or both"}},
 		{"empty metadata", UpdateRequest{MessageID: someID, Metadata: &MetadataPatch{}}, verdict{}},
 		{"empty content", UpdateRequest{MessageID: someID, Content: new("")}, verdict{"content", "0 bytes, at least 1"}},
 		{"revision -1", UpdateRequest{MessageID: someID, Content: new("c"), ExpectedRevision: -1}, verdict{"expected_revision", "-1, at least 1"}},

@@ -41,9 +41,10 @@ type WindowResult struct {
 // A message of [RoleAssistant] with a ToolCallID is a call. Its results are the
 // messages of [RoleTool] with the same ToolCallID that come after it, up to the
 // next call with that id: ids may be used again. A call and its results are in the
-// window all together or not at all, wherever they stand; calls that were made
-// together may share an id or interleave. In messages of other roles a ToolCallID
-// means nothing here.
+// window all together or not at all, wherever they stand; calls may interleave. One
+// message may stand for several calls made together, with one id for all of them;
+// of two such messages with one id the second takes the results. In messages of
+// other roles a ToolCallID means nothing here.
 //
 // The window is the longest end of the session that fits. Of that end everything
 // is in it, but for what no model takes: results whose call stands before that end
@@ -69,6 +70,9 @@ type WindowResult struct {
 // read: where others change the session meanwhile, messages written since the
 // first page are not in the window, those deleted may be, and every result still
 // comes after its call.
+//
+// Results whose calls were not met yet are held until then; the window ends where
+// they pass 64 MiB.
 //
 // A damaged message among those that are read makes it fail with [CodeCorrupt].
 func Window(ctx context.Context, s Store, r WindowRequest) (WindowResult, error) {
@@ -113,6 +117,9 @@ func (r WindowRequest) pageSize() int {
 // systemPage is the size of pages of leading system messages: there are few.
 const systemPage = 10
 
+// maxWaitingBytes bounds what is held of results whose calls were not met yet.
+const maxWaitingBytes = 64 << 20
+
 // windowBuilder collects a window from the newest message back.
 type windowBuilder struct {
 	request  WindowRequest
@@ -123,7 +130,9 @@ type windowBuilder struct {
 	// waiting holds, by ToolCallID, places in newest of results whose call was
 	// not met yet.
 	waiting map[string][]int
-	omitted bool
+	// waitingBytes is the size of all that wait.
+	waitingBytes int
+	omitted      bool
 }
 
 // windowCandidate is a message that is in the window once it is taken.
@@ -215,12 +224,19 @@ func (b *windowBuilder) add(message Message) (bool, error) {
 	place := len(b.newest)
 	b.newest = append(b.newest, windowCandidate{message: message, tokens: tokens})
 	switch {
-	case message.Role == RoleTool:
-		b.waiting[id] = append(b.waiting[id], place) // for ever where id is ""
+	case message.Role == RoleTool && id == "":
+		b.newest[place].message = Message{} // never taken
 		return true, nil
+	case message.Role == RoleTool:
+		b.waiting[id] = append(b.waiting[id], place)
+		b.waitingBytes += message.size()
+		return b.waitingBytes <= maxWaitingBytes, nil
 	case message.Role == RoleAssistant && id != "":
 		results := b.waiting[id]
 		delete(b.waiting, id)
+		for _, result := range results {
+			b.waitingBytes -= b.newest[result].message.size()
+		}
 		if len(results) == 0 && !b.request.KeepOpenCalls {
 			return true, nil
 		}
@@ -234,7 +250,7 @@ func (b *windowBuilder) take(places []int) bool {
 	tokens := 0
 	for _, place := range places {
 		own := b.newest[place].tokens
-		if own > math.MaxInt-tokens || b.exceeded(len(places), tokens+own) != "" {
+		if own > math.MaxInt-b.tokens-tokens || b.exceeded(len(places), tokens+own) != "" {
 			return false
 		}
 		tokens += own
