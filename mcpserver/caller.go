@@ -66,16 +66,12 @@ func (c caller) handler(t tool) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		turn := turnOf(ctx, r.Extra)
 		defer turn.leave()
-		return newResult(c.call(ctx, t, r.Params.Arguments, func() (func(), error) { return c.enter(ctx, turn, t.readOnly) })), nil
+		return newResult(c.call(ctx, t, r.Params.Arguments, func() error { return turn.wait(ctx, t.readOnly) })), nil
 	}
 }
 
-// enter waits until it is the turn of a call and one more may run. leave, which
-// is never nil, ends the call.
-func (c caller) enter(ctx context.Context, turn *turn, shared bool) (leave func(), err error) {
-	if err := turn.wait(ctx, shared); err != nil {
-		return func() {}, err
-	}
+// place waits until one more call may run. leave, which is never nil, ends it.
+func (c caller) place(ctx context.Context) (leave func(), err error) {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -85,16 +81,15 @@ func (c caller) enter(ctx context.Context, turn *turn, shared bool) (leave func(
 }
 
 // atOnce is the entrance for calls that wait for nothing.
-func atOnce() (leave func(), err error) { return func() {}, nil }
+func atOnce() error { return nil }
 
 // call runs a tool once enter lets it and tells the observers. It returns the
 // text of the result, whatever happens, and the code of the error in it.
-func (c caller) call(ctx context.Context, t tool, raw json.RawMessage, enter func() (func(), error)) (text string, code convmem.Code) {
+func (c caller) call(ctx context.Context, t tool, raw json.RawMessage, enter func() error) (text string, code convmem.Code) {
 	arrived := time.Now()
-	leave, err := enter()
+	err := enter()
 	started := time.Now()
 	text, code = c.answer(ctx, t, raw, err)
-	leave()
 	c.tell(ctx, CallInfo{
 		Tool: t.name, Code: code, Waited: started.Sub(arrived), Duration: time.Since(started),
 		ArgumentBytes: len(raw), ResultBytes: len(text),
@@ -143,6 +138,11 @@ func (c caller) run(ctx context.Context, t tool, raw json.RawMessage) (string, e
 	}
 	if c.store == nil {
 		return "", errors.New("the host found neither a store nor an error")
+	}
+	leave, err := c.place(ctx) // only now: finding one store must not keep others waiting
+	defer leave()
+	if err != nil {
+		return "", err
 	}
 	return t.call(ctx, c, given)
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -43,6 +45,7 @@ func newHandler(store convmem.Store, given *HTTPOptions) (http.Handler, error) {
 	if given != nil {
 		o = *given
 	}
+	o.TrustedOrigins = slices.Clone(o.TrustedOrigins)
 	o.Logger = numbered(loggerOf(&o.Options))
 	find, problem := o.resolve(store)
 	server, unknownTool := newServer(find, &o.Options)
@@ -51,13 +54,17 @@ func newHandler(store convmem.Store, given *HTTPOptions) (http.Handler, error) {
 	if err := errors.Join(o.check(), problem, unknownTool, noURL, noOrigin); err != nil {
 		return nil, err
 	}
-	h := http.Handler(&receiver{limit: o.bodyLimit(), next: mcp.NewStreamableHTTPHandler(
+	h := http.Handler(&receiver{limit: o.bodyLimit(), large: make(chan struct{}, maxLargeBodies), next: mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{
 			Stateless: true, JSONResponse: true, Logger: quiet(o.Logger),
-			DisableLocalhostProtection: o.DisableLocalhostProtection, MaxRequestBodyBytes: o.bodyLimit(),
+			DisableLocalhostProtection: true, // ownName looks before a body is read
+			MaxRequestBodyBytes:        o.bodyLimit(),
 		})})
 	h = guard(h, &o, metadata)
+	if !o.DisableLocalhostProtection {
+		h = ownName(h)
+	}
 	h = allowOrigins(protection.Handler(h), o.TrustedOrigins)
 	if o.ResourceMetadata != nil {
 		h = describe(h, auth.ProtectedResourceMetadataHandler(o.ResourceMetadata))
@@ -77,7 +84,15 @@ func (o *HTTPOptions) bodyLimit() int64 {
 type receiver struct {
 	limit int64
 	next  http.Handler
+	large chan struct{} // has room for every large body that is looked at
 }
+
+const (
+	// largeBody is the length from which bodies are looked at a few at a time,
+	// because looking at one takes several times its length.
+	largeBody      = 256 << 10
+	maxLargeBodies = 4
+)
 
 func (h *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
@@ -93,14 +108,33 @@ func (h *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answerRefusal(w, http.StatusBadRequest, refuse(nil, jsonrpc.CodeParseError, "parse error: the body broke off"))
 		return
 	}
+	if len(body) >= largeBody {
+		select {
+		case h.large <- struct{}{}:
+			defer func() { <-h.large }()
+		case <-r.Context().Done():
+			return
+		}
+	}
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte(byteOrderMark)))
-	if _, refusal := decodeFrame(body); refusal != nil {
+	message, refusal := decodeFrame(body)
+	if refusal != nil {
 		answerRefusal(w, statusOf(refusal), refusal)
+		return
+	}
+	if notice, ok := message.(*jsonrpc.Request); ok && !notice.IsCall() && !notifications[notice.Method] {
+		w.WriteHeader(http.StatusAccepted) // as over stdio: what nobody knows is ignored
 		return
 	}
 	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	h.next.ServeHTTP(w, r)
+}
+
+// notifications are those that the SDK knows. It refuses others over HTTP.
+var notifications = map[string]bool{
+	"notifications/initialized": true, "notifications/cancelled": true,
+	"notifications/progress": true, "notifications/roots/list_changed": true,
 }
 
 // statusOf is the status that goes with a refusal: the newest protocol wants 404
@@ -117,6 +151,29 @@ func answerRefusal(w http.ResponseWriter, status int, refusal []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	w.Write(refusal)
+}
+
+// ownName refuses requests that arrive on a loopback address under another name,
+// before anything else of them is looked at: a web page may have rebound its own.
+func ownName(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if at != nil && loopback(at.String()) && !loopback(r.Host) {
+			http.Error(w, "Forbidden: this address is reached under a foreign name", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// loopback reports whether an address, with a port or without, is this machine's.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // describe serves the metadata of the resource to everybody.

@@ -110,7 +110,7 @@ func (o *HTTPOptions) metadataURL() (string, error) {
 	if err != nil || u.Scheme == "" || u.Host == "" {
 		return "", fmt.Errorf("mcpserver: HTTPOptions.ResourceMetadata.Resource is %q, want an absolute URL", o.ResourceMetadata.Resource)
 	}
-	return u.Scheme + "://" + u.Host + wellKnown + strings.TrimSuffix(u.Path, "/"), nil
+	return u.Scheme + "://" + u.Host + wellKnown + strings.TrimSuffix(u.EscapedPath(), "/"), nil
 }
 
 // protection refuses pages of other origins.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
@@ -41,8 +42,17 @@ func careful(verify auth.TokenVerifier, logger *slog.Logger) auth.TokenVerifier 
 	if verify == nil {
 		return nil
 	}
-	return func(ctx context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
-		info, err := verify(ctx, token, r)
+	return func(ctx context.Context, token string, r *http.Request) (info *auth.TokenInfo, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				logger.ErrorContext(ctx, "the verifier of tokens panicked", "reason", reasonOf(cause), "stack", string(debug.Stack()))
+				info, err = nil, errUnverified
+			}
+		}()
+		info, err = verify(ctx, token, r)
+		if info == nil && err == nil {
+			err = errors.New("the verifier returned neither a token nor an error")
+		}
 		switch {
 		case err == nil:
 			return info, nil
@@ -52,9 +62,11 @@ func careful(verify auth.TokenVerifier, logger *slog.Logger) auth.TokenVerifier 
 			return nil, auth.ErrOAuth
 		}
 		logger.ErrorContext(ctx, "a token could not be verified", "error", err)
-		return nil, errors.New("the token could not be verified")
+		return nil, errUnverified
 	}
 }
+
+var errUnverified = errors.New("the token could not be verified")
 
 // tokenList holds digests, so that comparing takes as long whatever is sent.
 type tokenList []struct {

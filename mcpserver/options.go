@@ -42,9 +42,10 @@ type Options struct {
 	MaxResultBytes int
 
 	// MaxConcurrentCalls bounds the calls of one server, over all its
-	// connections, that run at a time, and with them the memory that results
-	// take. Others wait for their turn; none is refused. 0 or less means
-	// DefaultMaxConcurrentCalls. [Call] runs at once.
+	// connections, that are in a store at a time, and with them the memory that
+	// results take. Others wait; none is refused. A store that hangs keeps its
+	// places. 0 or less means DefaultMaxConcurrentCalls. [Call] runs at once,
+	// and does not count.
 	MaxConcurrentCalls int
 
 	// ReadOnly offers only the tools that change nothing: read_messages,
@@ -75,8 +76,8 @@ type Options struct {
 type CallInfo struct {
 	Tool string       // its name, or "resources/read"
 	Code convmem.Code // of the error that was answered; "" when there was none
-	// Waited is the time before it was the call's turn, Duration the time it
-	// then ran.
+	// Waited is the time behind other calls of its connection, Duration the time
+	// after that.
 	Waited, Duration time.Duration
 	// ArgumentBytes and ResultBytes are the lengths of the arguments as they
 	// came and of the result's text.

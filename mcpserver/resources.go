@@ -40,7 +40,7 @@ func (c caller) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*
 		return nil, mcp.ResourceNotFoundError(address)
 	}
 	arguments := quote(map[string]any{"session_id": id, "limit": convmem.MaxReadLimit})
-	text, code := c.call(ctx, sessionTool, arguments, func() (func(), error) { return c.enter(ctx, turn, true) })
+	text, code := c.call(ctx, sessionTool, arguments, func() error { return turn.wait(ctx, true) })
 	switch {
 	case code == convmem.CodeValidation, text == nothingRead:
 		return nil, mcp.ResourceNotFoundError(address)

@@ -147,13 +147,24 @@ func (s *stdio) inputEnded(err error) {
 	s.inputError = err
 }
 
+// maxUnanswered is how many calls wait or run before the next line is left
+// unread. It is far more than a host has under way and keeps a script that is
+// piped in from being held in memory as a whole, and at its end from having more
+// left to do than there is time for.
+const maxUnanswered = 256
+
 // Read implements mcp.Connection. It returns io.EOF only when every call is
 // answered or has had its time: on an error of Read the SDK ends the contexts
 // of all calls and drops their answers.
 func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	for {
+		lines := s.lines
+		if s.unfinished() >= maxUnanswered {
+			lines = nil // until there is an answer
+		}
 		select {
-		case r, more := <-s.lines:
+		case <-s.answered:
+		case r, more := <-lines:
 			if !more {
 				return nil, s.drain(s.afterInput)
 			}
