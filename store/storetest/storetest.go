@@ -14,6 +14,8 @@
 //		storetest.RunRandom(t, factory)
 //	}
 //
+// The example is a whole decorator with its test.
+//
 // Two stores may rank by different rules, so scores are never compared between
 // them. What must hold for every rule is checked: which messages a search may
 // return, how they are ordered once scored, and that neither a restart nor a
