@@ -30,9 +30,9 @@ type RetainResult struct {
 // Rebuild.
 //
 // Age is r.Now less Timestamp, and a message goes when that is more than MaxAge.
-// OccurredAt does not count: it is what a caller claims, and an import of old
-// conversations would vanish at once, whereas Timestamp is when the store got the
-// message and never changes, not by updates either.
+// OccurredAt does not count: it is what a caller claims, and old conversations would
+// vanish as soon as they are written. Timestamp is when the message was written, and
+// no update changes it; what [DB.Import] brings has the time of its id.
 //
 // Each message is looked at again right before it is deleted, and stays when it is
 // then of a tier that keeps it. Store has no conditional Delete, so an update that
