@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"example.com/convmem"
 	"example.com/convmem/store/vfs"
@@ -107,30 +108,33 @@ func TestBlockedStore(t *testing.T) {
 func TestCancelledInTheQueue(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
-			store := newBlocked()
-			o, busy := busyCalls(1)
-			h := d.start(t, store, o)
-			search := func(name string) string { return d.call(name, "search_messages", raw(given{"query": name})) }
-			h.send(search("held"))
-			<-store.entered
-			h.send(search("cancelled"), search("last"))
-			d.cancelAndSettle(h, "cancelled")
-			<-busy
-			store.open <- struct{}{}
-			if r := h.next(); r.ID != "held" {
-				t.Errorf("the held call: %+v", r)
-			}
-			if name := <-store.entered; name != "last" {
-				t.Errorf("the store gets %q", name)
-			}
-			store.open <- struct{}{}
-			if r := h.next(); r.ID != "last" {
-				t.Errorf("the last call: %+v", r)
-			}
-			h.endInput()
-			if err := h.end(); err != nil {
-				t.Error(err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				store := newBlocked()
+				o, busy := busyCalls(1)
+				h := d.start(t, store, o)
+				search := func(name string) string { return d.call(name, "search_messages", raw(given{"query": name})) }
+				h.send(search("held"))
+				<-store.entered
+				h.send(search("cancelled"), search("last"))
+				synctest.Wait() // a call that is cancelled before its handler runs tells nobody
+				d.cancelAndSettle(h, "cancelled")
+				<-busy
+				store.open <- struct{}{}
+				if r := h.next(); r.ID != "held" {
+					t.Errorf("the held call: %+v", r)
+				}
+				if name := <-store.entered; name != "last" {
+					t.Errorf("the store gets %q", name)
+				}
+				store.open <- struct{}{}
+				if r := h.next(); r.ID != "last" {
+					t.Errorf("the last call: %+v", r)
+				}
+				h.endInput()
+				if err := h.end(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }

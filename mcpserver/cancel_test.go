@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"example.com/convmem"
 	"github.com/google/go-cmp/cmp"
@@ -164,35 +165,38 @@ func cancelInTheMiddle(t *testing.T, d dialect, c change, r rehearsal, n int64) 
 func TestCancelledIsNotAnswered(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
-			g := newGate(newModel())
-			o, busy := busyCalls(1)
-			h := d.start(t, g, o)
-			write := func(id string) string {
-				return d.call(id, "write_message", raw(given{"session_id": "s", "role": "user", "content": id}))
-			}
-			h.send(write("in the store"))
-			<-g.entered
-			h.send(write("in line"), write("last"))
-			d.cancelAndSettle(h, "in line")
-			<-busy
-			d.cancelAndSettle(h, "never made")
-			d.cancelAndSettle(h, "in the store")
-			<-busy
-			if content := <-g.entered; content != "last" {
-				t.Errorf("after two cancellations the store gets %q", content)
-			}
-			g.open <- struct{}{}
-			if r := h.next(); r.ID != "last" || !strings.Contains(r.text(), `"status":"OK"`) {
-				t.Errorf("the call that nobody cancelled: %+v", r)
-			}
-			h.send(d.call("read", "read_messages", `{"session_id":"s"}`))
-			if r := h.next(); r.ID != "read" || strings.Count(r.text(), `"content"`) != 1 {
-				t.Errorf("the read: %+v", r)
-			}
-			h.endInput()
-			if err := h.end(); err != nil {
-				t.Error(err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate(newModel())
+				o, busy := busyCalls(1)
+				h := d.start(t, g, o)
+				write := func(id string) string {
+					return d.call(id, "write_message", raw(given{"session_id": "s", "role": "user", "content": id}))
+				}
+				h.send(write("in the store"))
+				<-g.entered
+				h.send(write("in line"), write("last"))
+				synctest.Wait() // a call that is cancelled before its handler runs tells nobody
+				d.cancelAndSettle(h, "in line")
+				<-busy
+				d.cancelAndSettle(h, "never made")
+				d.cancelAndSettle(h, "in the store")
+				<-busy
+				if content := <-g.entered; content != "last" {
+					t.Errorf("after two cancellations the store gets %q", content)
+				}
+				g.open <- struct{}{}
+				if r := h.next(); r.ID != "last" || !strings.Contains(r.text(), `"status":"OK"`) {
+					t.Errorf("the call that nobody cancelled: %+v", r)
+				}
+				h.send(d.call("read", "read_messages", `{"session_id":"s"}`))
+				if r := h.next(); r.ID != "read" || strings.Count(r.text(), `"content"`) != 1 {
+					t.Errorf("the read: %+v", r)
+				}
+				h.endInput()
+				if err := h.end(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }

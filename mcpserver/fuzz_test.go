@@ -166,9 +166,9 @@ func frameSeeds() []string {
 	}
 }
 
-// FuzzFrame reads any bytes as the lines of a host. Each line is a message whose
+// FuzzLine reads any bytes as the lines of a host. Each line is a message whose
 // id is the one in the line, or is refused in a way that a host can read.
-func FuzzFrame(f *testing.F) {
+func FuzzLine(f *testing.F) {
 	for _, seed := range frameSeeds() {
 		f.Add([]byte(seed))
 	}
