@@ -45,10 +45,12 @@ func (db *DB) Health(ctx context.Context, _ HealthRequest) (HealthResult, error)
 		result = HealthResult{}
 		c := v.Sink().(*catalog)
 		result.ActiveMessages = int64(c.space(db.namespace).index.Len())
-		for name, s := range c.spaces {
-			if db.namespace == "" || db.namespace == name {
+		if db.namespace == "" {
+			for _, s := range c.spaces {
 				result.Memory.add(s)
 			}
+		} else if s, inhabited := c.spaces[db.namespace]; inhabited {
+			result.Memory.add(s)
 		}
 		return nil
 	})
