@@ -165,7 +165,9 @@ func rebuild(ctx context.Context, c *call) error {
 		})
 	}
 	return c.change(ctx, func(db *convmem.DB) error {
+		stop := c.spin("rebuilding")
 		r, err := db.Rebuild(ctx, convmem.RebuildRequest{})
+		stop()
 		if err != nil {
 			return err
 		}

@@ -119,7 +119,9 @@ func (c *call) onCopy(ctx context.Context, use func(*convmem.DB) error) error {
 	}
 	defer os.RemoveAll(dir)
 	dir = filepath.Join(dir, "copy")
+	stop := c.spin("copying")
 	err = c.read(ctx, func(db *convmem.DB) error { return db.Backup(ctx, dir) })
+	stop()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -128,7 +130,10 @@ func (c *call) onCopy(ctx context.Context, use func(*convmem.DB) error) error {
 
 func backup(ctx context.Context, c *call) error {
 	return c.read(ctx, func(db *convmem.DB) error {
-		if err := db.Backup(ctx, c.arguments[0]); err != nil {
+		stop := c.spin("copying")
+		err := db.Backup(ctx, c.arguments[0])
+		stop()
+		if err != nil {
 			return err
 		}
 		return c.print(statusDocument{c.status(nil)}, "the copy is whole and was read back")

@@ -26,7 +26,9 @@ func forget(ctx context.Context, c *call) error {
 		return c.read(ctx, func(db *convmem.DB) error { return c.rehearseForget(ctx, db, request) })
 	}
 	return c.change(ctx, func(db *convmem.DB) error {
+		stop := c.spin("forgetting")
 		result, err := convmem.Forget(ctx, c.store(db), request)
+		stop()
 		if err != nil && result.Deleted == 0 && !result.Rebuilt {
 			return err // nothing was done
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -33,21 +34,55 @@ func (p *progress) show(done, total int64) {
 	}
 	if p.bar == nil || p.total != total {
 		p.end()
-		p.bar, p.total = p.newBar(total), total
+		p.bar, p.total = p.newBar(total, progressbar.OptionShowCount()), total
 	}
 	p.bar.Set64(done) // what fails here is the terminal, which is no reason to stop
 }
 
-func (p *progress) newBar(total int64) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(total,
+// spin shows that something long goes on that cannot say how much of it is done,
+// and for how long, until stop is called.
+func (c *call) spin(what string) (stop func()) {
+	p := c.progress(what, false)
+	if p.to == nil {
+		return func() {}
+	}
+	p.bar = p.newBar(-1, progressbar.OptionThrottle(0))
+	stopped := make(chan struct{})
+	var turning sync.WaitGroup
+	turning.Go(func() { p.turn(stopped) })
+	return func() {
+		close(stopped)
+		turning.Wait()
+		p.end()
+	}
+}
+
+// turn draws the bar again and again.
+func (p *progress) turn(stopped <-chan struct{}) {
+	ticks := time.NewTicker(100 * time.Millisecond)
+	defer ticks.Stop()
+	for {
+		p.bar.RenderBlank()
+		select {
+		case <-stopped:
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// newBar makes a bar that is drawn when it is told to and at no other time.
+func (p *progress) newBar(total int64, options ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total, append([]progressbar.Option{
 		progressbar.OptionSetWriter(p.to),
 		progressbar.OptionSetDescription(p.what),
 		progressbar.OptionShowBytes(p.bytes),
-		progressbar.OptionShowCount(),
 		progressbar.OptionSetWidth(30),
-		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSpinnerType(9), // of characters that every terminal has
+		progressbar.OptionSetSpinnerChangeInterval(0),
+		progressbar.OptionThrottle(100 * time.Millisecond),
 		progressbar.OptionClearOnFinish(),
-	)
+	}, options...)...)
 }
 
 // end leaves an empty line for what is printed next.

@@ -86,7 +86,9 @@ type refusedDocument struct {
 }
 
 func salvage(ctx context.Context, c *call) error {
+	stop := c.spin("saving")
 	r, err := convmem.Salvage(ctx, c.arguments[0], c.arguments[1], nil)
+	stop()
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,10 @@ func terminal(t *testing.T) (screen, device *os.File) {
 func onTerminal(t *testing.T, dir string, both bool, arguments ...string) (out, seen string, code int) {
 	t.Helper()
 	screen, device := terminal(t)
-	cmd := process(t.Context(), append([]string{"-dir", dir}, arguments...)...)
+	if dir != "" {
+		arguments = append([]string{"-dir", dir}, arguments...)
+	}
+	cmd := process(t.Context(), arguments...)
 	var plain strings.Builder
 	cmd.Stdout, cmd.Stderr = &plain, device
 	if both {
@@ -66,6 +70,17 @@ func TestProgress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "all.jsonl")
 	all := must(t, dir, "export")
 	must(t, dir, "export", "-o", file)
+	const fresh = "a directory that does not exist"
+	watch := func(arguments ...string) (out, seen string, code int) {
+		arguments = slices.Clone(arguments)
+		if i := slices.Index(arguments, fresh); i >= 0 {
+			arguments[i] = filepath.Join(t.TempDir(), "new")
+		}
+		if slices.Contains(arguments, "salvage") {
+			return onTerminal(t, "", false, arguments...)
+		}
+		return onTerminal(t, dir, false, arguments...)
+	}
 	for _, test := range []struct {
 		what      string
 		arguments []string
@@ -75,15 +90,20 @@ func TestProgress(t *testing.T) {
 		{"exporting", []string{"export", "-o", file}, ""},
 		{"importing", []string{"import", file}, ""},
 		{"verifying", []string{"verify"}, ""},
+		{"copying", []string{"backup", fresh}, ""},
+		{"copying", []string{"import", "-dry-run", file}, ""},
+		{"saving", []string{"salvage", dir, fresh}, ""},
+		{"rebuilding", []string{"rebuild"}, ""},
+		{"forgetting", []string{"forget", "nobody"}, ""},
 	} {
-		out, seen, code := onTerminal(t, dir, false, test.arguments...)
+		out, seen, code := watch(test.arguments...)
 		if code != 0 || !strings.Contains(seen, test.what) || !strings.HasSuffix(seen, " \r") || strings.Contains(out, test.what) {
 			t.Errorf("%q: exit code %d, seen %q, out %.100q", test.arguments, code, seen, out)
 		}
 		if test.out != "" && out != test.out {
 			t.Errorf("%q: %.100q", test.arguments, out)
 		}
-		if _, seen, code := onTerminal(t, dir, false, append([]string{"-json"}, test.arguments...)...); code != 0 || seen != "" {
+		if _, seen, code := watch(append([]string{"-json"}, test.arguments...)...); code != 0 || seen != "" {
 			t.Errorf("%q with -json: exit code %d, seen %q", test.arguments, code, seen)
 		}
 	}
