@@ -1,11 +1,13 @@
 package adk
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,58 +31,105 @@ type event struct {
 }
 
 // memorable returns the events of a session that memory keeps, and an error for
-// those that have no JSON form.
-func memorable(s session.Session) ([]convmem.WriteRequest, error) {
-	var events []convmem.WriteRequest
-	var errs []error
+// each that has no JSON form.
+func memorable(s session.Session) (events []convmem.WriteRequest, refused []error) {
 	for e := range s.Events().All() {
-		text := textOf(e)
-		if text == "" {
+		if e == nil || e.Partial || e.Content == nil {
 			continue
 		}
-		request, err := requestOf(s.ID(), text, e)
+		content := said(e.Content)
+		text := textOf(content)
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		request, err := requestOf(s.ID(), e, content, text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("event %q: %w", e.ID, err))
+			refused = append(refused, ofEvent(e.ID, err))
 			continue
 		}
 		events = append(events, request)
 	}
-	return events, errors.Join(errs...)
+	return events, refused
 }
 
-// textOf returns the text that memory keeps of an event, or "".
-func textOf(e *session.Event) string {
-	if e == nil || e.Partial || e.Content == nil {
-		return ""
+// said returns what memory keeps of a content: its parts without thoughts and bytes.
+func said(content *genai.Content) *genai.Content {
+	kept := &genai.Content{Role: content.Role}
+	for _, part := range content.Parts {
+		if part == nil || part.Thought {
+			continue
+		}
+		light := withoutBytes(*part)
+		if !reflect.ValueOf(light).IsZero() {
+			kept.Parts = append(kept.Parts, &light)
+		}
 	}
+	return kept
+}
+
+func withoutBytes(part genai.Part) genai.Part {
+	part.InlineData = nil
+	if part.FunctionResponse != nil {
+		response := *part.FunctionResponse
+		response.Parts = nil // images and files beside the response
+		part.FunctionResponse = &response
+	}
+	return part
+}
+
+func textOf(content *genai.Content) string {
 	var texts []string
-	for _, part := range e.Content.Parts {
-		if part != nil && part.Text != "" {
+	for _, part := range content.Parts {
+		if part.Text != "" {
 			texts = append(texts, part.Text)
 		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-func requestOf(sessionID, text string, e *session.Event) (convmem.WriteRequest, error) {
+func requestOf(sessionID string, e *session.Event, content *genai.Content, text string) (convmem.WriteRequest, error) {
 	// A session that comes back from a database may have times that are less
 	// exact than the running one had. It must not pass for another event.
 	moment := e.Timestamp.UTC().Truncate(time.Millisecond)
-	data, err := json.Marshal(event{
-		ID: e.ID, Author: e.Author, Timestamp: moment,
-		Content: withoutInlineData(e.Content), CustomMetadata: e.CustomMetadata,
+	data, err := canonical(event{
+		ID: e.ID, Author: e.Author, Timestamp: moment, Content: content, CustomMetadata: e.CustomMetadata,
 	})
 	if err != nil {
 		return convmem.WriteRequest{}, err
+	}
+	var occurred time.Time // before 1970 there are none in convmem
+	if !moment.Before(time.Unix(0, 0)) {
+		occurred = moment
 	}
 	return convmem.WriteRequest{
 		SessionID:      sessionID,
 		Role:           roleOf(e),
 		Content:        text,
-		Metadata:       convmem.MetadataPatch{OccurredAt: moment},
+		Metadata:       convmem.MetadataPatch{OccurredAt: occurred},
 		Payload:        convmem.Payload{Type: payloadType, Data: data},
 		IdempotencyKey: keyOf(e.ID, data),
 	}, nil
+}
+
+// canonical returns the one JSON of an event, in whatever Go types its values come:
+// structs as they were in the running session, or maps as they come from a database.
+// The causes of its errors may quote the event.
+func canonical(e event) ([]byte, error) {
+	once, err := json.Marshal(e)
+	if err != nil {
+		return nil, refusal(convmem.CodeValidation, "has no JSON form")
+	}
+	var values any
+	if err := json.Unmarshal(once, &values); err != nil {
+		return nil, refusal(convmem.CodeValidation, "has a number that is too large")
+	}
+	var again bytes.Buffer
+	encoder := json.NewEncoder(&again)
+	encoder.SetEscapeHTML(false) // which makes six bytes of one
+	if err := encoder.Encode(values); err != nil {
+		return nil, refusal(convmem.CodeValidation, "has no JSON form")
+	}
+	return bytes.TrimSuffix(again.Bytes(), []byte("\n")), nil
 }
 
 // keyOf is the id of an event. One without an id, which did not come from a
@@ -94,27 +143,10 @@ func keyOf(id string, data []byte) string {
 }
 
 func roleOf(e *session.Event) convmem.Role {
-	if e.Content.Role == genai.RoleUser {
+	if e.Author == "user" || e.Author == "" && e.Content.Role == genai.RoleUser {
 		return convmem.RoleUser
 	}
 	return convmem.RoleAssistant
-}
-
-// withoutInlineData copies content and shares its parts, but for those with bytes.
-func withoutInlineData(content *genai.Content) *genai.Content {
-	kept := &genai.Content{Role: content.Role}
-	for _, part := range content.Parts {
-		if part == nil || part.InlineData != nil && part.Text == "" {
-			continue
-		}
-		if part.InlineData != nil {
-			text := *part
-			text.InlineData = nil
-			part = &text
-		}
-		kept.Parts = append(kept.Parts, part)
-	}
-	return kept
 }
 
 // entryOf reads a memory. A message that another program wrote into the namespace
@@ -124,8 +156,8 @@ func entryOf(m convmem.Message) (memory.Entry, error) {
 		return entryOfText(m), nil
 	}
 	var e event
-	if err := json.Unmarshal(m.Payload.Data, &e); err != nil {
-		return memory.Entry{}, err
+	if json.Unmarshal(m.Payload.Data, &e) != nil || e.Content == nil || slices.Contains(e.Content.Parts, nil) {
+		return memory.Entry{}, damaged("message " + m.ID + " holds no event of ADK, though its payload says so")
 	}
 	return memory.Entry{
 		ID: e.ID, Content: e.Content, Author: e.Author, Timestamp: e.Timestamp, CustomMetadata: e.CustomMetadata,
@@ -141,5 +173,15 @@ func entryOfText(m convmem.Message) memory.Entry {
 	if !m.Metadata.OccurredAt.IsZero() {
 		moment = m.Metadata.OccurredAt
 	}
-	return memory.Entry{ID: m.ID, Content: genai.NewContentFromText(m.Content, role), Author: string(m.Role), Timestamp: moment}
+	content := genai.NewContentFromText(m.Content, role)
+	return memory.Entry{ID: m.ID, Content: content, Author: string(m.Role), Timestamp: moment}
+}
+
+// ofEvent names the event of an error.
+func ofEvent(id string, err error) error { return fmt.Errorf("event %.80q: %w", id, err) }
+
+func damaged(message string) error { return refusal(convmem.CodeCorrupt, message) }
+
+func refusal(code convmem.Code, message string) error {
+	return &convmem.Error{Code: code, Message: message}
 }

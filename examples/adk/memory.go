@@ -13,18 +13,23 @@
 // see [Namespace], so that nobody is shown, or ranked by, what others said.
 //
 // A session may be added as often as you like. An event, known by its id and its
-// session, is stored once, whoever adds it and however often. ADK never changes an
-// event; one that was added before with other words stays as it was, and is reported.
+// session, is stored once, whoever adds it and however often. One whose id was added
+// before with something else in it stays as it was, and is reported. Session services
+// that give an event another id than it had in the running session, as the one of
+// Vertex AI does, make two events of it: add sessions from one source.
 //
-// Memory is of text. Events without any are left out, and so are partial ones and
-// the bytes of images and other inline data, which would go to the model again with
-// each memory. Numbers in an event's metadata come back as float64, as from any JSON,
-// and its time in UTC, to the millisecond. The text of an event holds up to 1 MiB, and
-// so does the JSON that is kept of it; ids of events and sessions up to 256 bytes, and
-// the ids of app and user together 255.
+// Memory is of what was said. Events without text are left out, and so are partial
+// ones, thoughts, transcriptions of speech, and the bytes of images and other inline
+// data, which would go to the model again with each memory. The rest of an event's
+// content comes back as JSON has it, numbers as float64, with its author and metadata
+// and its time in UTC, to the millisecond.
 //
-// To forget what a user said, use [convmem.Forget] with db.Namespace of [Namespace];
-// to look at it, examples/convmem with -namespace.
+// The JSON of an event holds up to 1 MiB; ids of events and sessions up to 256 bytes,
+// and [Namespace] of a user as many.
+//
+// To forget what a user said, use [convmem.Forget] with db.Namespace of [Namespace],
+// and delete the sessions from the session service, or adding them brings it back. To
+// look at what is kept, there is examples/convmem with -namespace.
 package adk
 
 import (
@@ -66,47 +71,54 @@ func Namespace(appName, userID string) string {
 }
 
 // AddSessionToMemory implements [memory.Service]. It adds the events of s that
-// hold text and are not there yet, with one sync for each thousand.
+// hold text and are not there yet, a thousand with one sync, all of them or none.
 //
-// An event that cannot be stored keeps no other from it: all others are, and the
-// error names the event. Where the store itself fails, a thousand events that were
-// to be stored together are there all or not at all; add the session again then.
+// An event that cannot be stored keeps no other from it: the others are stored, with
+// some more syncs, and the error names each that is not. Where the store itself fails
+// nothing behind that is added; add the session again then.
 //
-// Adding again what is there writes nothing, and costs about 8 microseconds an event
+// Adding again what is there writes nothing, and costs about 20 microseconds an event
 // (go test -run '^$' -bench AddAgain).
 func (m *Memory) AddSessionToMemory(ctx context.Context, s session.Session) error {
 	namespace := m.db.Namespace(Namespace(s.AppName(), s.UserID()))
-	events, err := memorable(s)
-	errs := []error{err}
+	events, refused := memorable(s)
 	for batch := range slices.Chunk(events, convmem.MaxBatchMessages) {
-		errs = append(errs, add(ctx, namespace, batch))
+		more, err := add(ctx, namespace, batch)
+		refused = append(refused, more...)
+		if err != nil {
+			refused = append(refused, err)
+			break
+		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(refused...); err != nil {
 		return fmt.Errorf("adk: add session to memory: %w", err)
 	}
 	return nil
 }
 
-// add writes events together, and one by one where one of them cannot be.
-func add(ctx context.Context, namespace *convmem.Namespace, events []convmem.WriteRequest) error {
-	_, err := namespace.WriteBatch(ctx, convmem.WriteBatchRequest{Messages: events})
-	if !ofOneEvent(err) {
-		return err
+// add writes events together. Where one of them is refused it writes both halves,
+// so that few writes find it among many.
+func add(ctx context.Context, namespace *convmem.Namespace, events []convmem.WriteRequest) (refused []error, err error) {
+	_, err = namespace.WriteBatch(ctx, convmem.WriteBatchRequest{Messages: events})
+	switch {
+	case !ofOneEvent(err):
+		return nil, err
+	case len(events) == 1:
+		return []error{ofEvent(events[0].IdempotencyKey, err)}, nil
 	}
-	var errs []error
-	for _, event := range events {
-		_, err := namespace.Write(ctx, event)
+	half := len(events) / 2
+	for _, part := range [][]convmem.WriteRequest{events[:half], events[half:]} {
+		more, err := add(ctx, namespace, part)
+		refused = append(refused, more...)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("event %q: %w", event.IdempotencyKey, err))
-		}
-		if err != nil && !ofOneEvent(err) {
-			break
+			return refused, err
 		}
 	}
-	return errors.Join(errs...)
+	return refused, nil
 }
 
-// ofOneEvent tells a fault of an event from one of its session or of the store.
+// ofOneEvent tells a fault of an event, or of too many at once, from one of their
+// session or of the store.
 func ofOneEvent(err error) bool {
 	var e *convmem.Error
 	if !errors.As(err, &e) || e.Code != convmem.CodeValidation && e.Code != convmem.CodeConflict {
@@ -116,23 +128,31 @@ func ofOneEvent(err error) bool {
 }
 
 // SearchMemory implements [memory.Service]. The memories come best first, from all
-// sessions of the user that were added. Of a long query, such as a whole message,
-// the first [convmem.MaxQueryBytes] bytes count; an empty one finds nothing.
+// sessions of the user that were added, as many as the store's MaxResultBytes
+// allows and [MaxMemories] at most. Of a long query, such as a whole message, the
+// first [convmem.MaxQueryBytes] bytes count; an empty one finds nothing.
+//
+// A memory that is damaged on the disk is left out. Where nothing else matches, that
+// is an error with [convmem.CodeCorrupt]: nobody is told that there is no memory when
+// there is one.
 func (m *Memory) SearchMemory(ctx context.Context, r *memory.SearchRequest) (*memory.SearchResponse, error) {
 	response := &memory.SearchResponse{}
-	query := cut(r.Query, convmem.MaxQueryBytes)
+	query := cut(strings.ToValidUTF8(r.Query, " "), convmem.MaxQueryBytes)
 	if query == "" {
 		return response, nil
 	}
 	namespace := m.db.Namespace(Namespace(r.AppName, r.UserID))
 	found, err := namespace.Search(ctx, convmem.SearchRequest{Query: query, Limit: MaxMemories})
+	if err == nil && found.Truncated && len(found.Hits) == 0 {
+		err = damaged("what matches is damaged")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("adk: search memory: %w", err)
 	}
 	for _, hit := range found.Hits {
 		entry, err := entryOf(hit.Message)
 		if err != nil {
-			return nil, fmt.Errorf("adk: search memory: message %s: %w", hit.ID, err)
+			return nil, fmt.Errorf("adk: search memory: %w", err)
 		}
 		response.Memories = append(response.Memories, entry)
 	}

@@ -20,6 +20,7 @@ var questions = []question{
 	{"tea", "Please order green tea."},
 	{"データベース", "来週までにデータベースの移行を終えます。"},
 	{"PostgreSQL", "本番環境ではPostgreSQLを使っています。"},
+	{"replica", "The database is called billing and has two replicas."},
 	{"what is the database", "The database is called billing and has two replicas."},
 }
 
@@ -53,7 +54,7 @@ func planning() plan {
 	for day := range 40 {
 		p.say(fmt.Sprintf("On day %d the backup of the database is what we check.", day+1))
 	}
-	for _, q := range questions {
+	for _, q := range questions[:len(questions)-1] { // the last two have one answer
 		p.say(q.answer)
 	}
 	return p
