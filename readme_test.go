@@ -77,3 +77,22 @@ func TestDocumentsNameRealTests(t *testing.T) {
 		t.Errorf("only %d tests named", named)
 	}
 }
+
+var adapterRow = regexp.MustCompile("(?m)^\\| `([^`]+)` (v[0-9.]+) \\| \\[(examples/[a-z]+)\\]\\(([^)]+)\\)")
+
+// The README names the versions that the adapters are built and tested with.
+func TestAdaptersOfTheREADME(t *testing.T) {
+	rows := adapterRow.FindAllStringSubmatch(readFile(t, "README.md"), -1)
+	for _, row := range rows {
+		framework, version, module, manual := row[1], row[2], row[3], row[4]
+		if !strings.Contains(readFile(t, module+"/go.mod"), "\t"+framework+" "+version+"\n") {
+			t.Errorf("%s does not require %s %s", module, framework, version)
+		}
+		if !strings.Contains(readFile(t, manual), "\n// Package ") && !strings.HasPrefix(readFile(t, manual), "// Package ") {
+			t.Errorf("%s is no manual", manual)
+		}
+	}
+	if len(rows) != 4 {
+		t.Errorf("%d adapters in README.md, want 4", len(rows))
+	}
+}
