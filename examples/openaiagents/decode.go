@@ -25,7 +25,37 @@ func decode(m convmem.Message) (memory.TResponseInputItem, error) {
 			Message: fmt.Sprintf("of message %s: %v", m.ID, err), Err: err,
 		}
 	}
+	if deeperThan(maxDepth, m.Payload.Data) {
+		return param.Override[memory.TResponseInputItem](json.RawMessage(m.Payload.Data)), nil
+	}
 	return exact(typed(view, m.Payload.Data), m.Payload.Data), nil
+}
+
+// maxDepth is how deep JSON may be nested that is decoded into a variant. The time of
+// the library's decoder grows with the square of the depth: a tool's schema of 60 KB,
+// which another server sends, could take a second.
+const maxDepth = 100
+
+// deeperThan takes valid JSON.
+func deeperThan(limit int, data []byte) bool {
+	depth, inText := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		if depth > limit {
+			return true
+		}
+	}
+	return false
 }
 
 // textOf reads a message that another program wrote.

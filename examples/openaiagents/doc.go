@@ -16,9 +16,9 @@
 // search for: the text of the item, one part a line; of a call its name and
 // arguments; of anything without text its kind in brackets, such as "[image]" or
 // "[reasoning]". Calls and their results carry the call id, so convmem.Window keeps
-// them together. Roles: developer is system; results of calls are tool; an answer to
-// an MCP approval request is user; other items without a role, such as calls and
-// reasoning, are assistant.
+// them together, and so do requests for an approval and their answers. Roles: developer
+// is system; results of calls and answers to requests are tool; other items without a
+// role, such as calls and reasoning, are assistant.
 //
 // A message that another program wrote into the session is read as a text message
 // of its role, a tool message as one of the assistant, because a model refuses a
@@ -33,7 +33,8 @@
 // OfInputMessage without a status) it is OfMessage. Where a variant cannot hold all
 // of the JSON, its fields are filled in as far as they go and param.Override keeps
 // the JSON, so changing such a field changes nothing that is sent. JSON of no known
-// variant becomes an Override of the union, without fields.
+// variant becomes an Override of the union, without fields, and so does JSON that is
+// nested more than 100 deep.
 //
 // # Promises
 //
@@ -43,9 +44,11 @@
 // Concurrency: any number of goroutines, Sessions of one id and processes may use
 // a session at once. Every item is popped by at most one of them. PopItem claims
 // the newest item at the revision it was read with and then deletes it, so an item
-// that changed meanwhile is read again. An item that was claimed is gone for every
-// reader of the session, even if its deletion failed; the next PopItem or
-// ClearSession deletes it, and until then a search of the store still finds it.
+// that changed meanwhile is read again. The claim takes the item's text and JSON away.
+// Where the deletion then fails, or the process dies before it, a message "[popped]"
+// stays, which no Session reads; the PopItem that comes to it deletes it, and so does
+// ClearSession. GetItems of more than a page returns what it had read when another
+// caller clears the session meanwhile.
 //
 // Idempotency: ClearSession may be repeated. AddItems may not, it would add the
 // items again: after an error with code IO_ERROR look before repeating it. After
@@ -54,18 +57,23 @@
 // # Limits
 //
 // One AddItems takes up to 1000 items and 64 MiB of content and JSON; an item up to
-// 1 MiB of text and 1 MiB of JSON, so larger images must be links or file ids; a
-// session id 1 to 256 bytes; a call id up to 256. Larger values, empty items
-// and text that is not valid UTF-8 are refused with VALIDATION_ERROR and nothing is
-// added.
+// 1 MiB of JSON, so larger images must be links or file ids; a session id 1 to 256
+// bytes; a call id up to 256. Larger values, empty items and text that is not valid
+// UTF-8 are refused with VALIDATION_ERROR and nothing is added. The framework adds what
+// a run made when it ends, together: one item that is refused loses that run.
+//
+// GetItems with a limit keeps calls and results together and knows nothing else: it
+// may return a call without the reasoning before it, and takes a result whose call is
+// an item reference for one without a call. Give models that insist all items.
 //
 // # Costs
 //
 // AddItems, ClearSession and a PopItem of which nobody disturbs the claim cost one,
 // one and two writes with their syncs. GetItems reads what it returns, up to 1000
-// messages or 8 MiB a page, and holds it in memory. Decoding an item and checking
-// that its JSON is unchanged takes some 60 ms of processor time for 1 MB. Bytes of
-// deleted items stay in the file until the store's Rebuild.
+// messages or 8 MiB a page, and holds it in memory; PopItem reads eight messages.
+// Decoding items and checking that their JSON is unchanged takes most of the time:
+// see go test -run '^$' -bench GetItems. Bytes of deleted items stay in the file
+// until the store's Rebuild.
 //
 // # What it does not do
 //

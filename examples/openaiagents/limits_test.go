@@ -36,6 +36,8 @@ func TestRefusedItems(t *testing.T) {
 		{"an override whose error quotes it", "items[0]", []item{param.Override[item](talkative{})}},
 		{"an override that is a list", "items[0]", []item{raw(`["SECRET"]`)}},
 		{"an override that is null", "items[0]", []item{raw(`null`)}},
+		{"an override of nothing", "items[0]", []item{param.Override[item](nil)}},
+		{"a message of nothing", "items[0]", []item{{OfMessage: &responses.EasyInputMessageParam{}}}},
 		{"text that is no UTF-8", "items[1]", []item{ok, user("SECRET\xff")}},
 		{"an id that is no UTF-8", "items[0]", []item{responses.ResponseInputItemParamOfItemReference("SECRET\xff")}},
 		{"a part that is no UTF-8", "items[0]", []item{responses.ResponseInputItemParamOfMessage(
@@ -43,10 +45,10 @@ func TestRefusedItems(t *testing.T) {
 		{"an override that is no UTF-8", "items[0]", []item{param.Override[item](map[string]any{"a": []any{map[string]string{"b": "SECRET\xff"}}})}},
 		{"a key that is no UTF-8", "items[0]", []item{param.Override[item](map[string]any{"SECRET\xff": 1})}},
 		{"raw JSON that is no UTF-8", "items[0]", []item{raw("{\"a\":\"SECRET\xff\"}")}},
-		{"text over 1 MiB", "messages[1].content", []item{ok, user(strings.Repeat("x", convmem.MaxContentBytes+1))}},
-		{"JSON over 1 MiB", "messages[0].payload.data", []item{raw(`{"image":"` + strings.Repeat("A", convmem.MaxPayloadBytes) + `"}`)}},
-		{"a long call id", "messages[0].tool_call_id", []item{raw(call(strings.Repeat("c", 300)))}},
-		{"1001 items", "messages", manyItems},
+		{"text over 1 MiB", "items[1].content", []item{ok, user(strings.Repeat("x", convmem.MaxContentBytes+1))}},
+		{"JSON over 1 MiB", "items[0].payload.data", []item{raw(`{"image":"` + strings.Repeat("A", convmem.MaxPayloadBytes) + `"}`)}},
+		{"a long call id", "items[0].tool_call_id", []item{raw(call(strings.Repeat("c", 300)))}},
+		{"1001 items", "items", manyItems},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, store openaiagents.Store) {
@@ -75,7 +77,7 @@ func TestTooManyBytes(t *testing.T) {
 	const half = convmem.MaxContentBytes / 2
 	items := slices.Repeat([]item{user(strings.Repeat("x", half))}, convmem.MaxBatchBytes/(2*half))
 	e := failsWith(t, s.AddItems(t.Context(), items), convmem.CodeValidation)
-	if e.Field != "messages" || get(t, s, 0) != nil {
+	if e.Field != "items" || get(t, s, 0) != nil {
 		t.Error(e)
 	}
 }
@@ -88,9 +90,13 @@ func TestAcceptedItems(t *testing.T) {
 		manyItems[i] = user("x")
 	}
 	for name, items := range map[string][]item{
-		"JSON of 1 MiB":              {user(strings.Repeat("x", convmem.MaxPayloadBytes-envelope))},
-		"1000 items":                 manyItems,
-		"a replacement character":    {user("\ufffd"), raw(`{"a":"\ufffd"}`)},
+		"JSON of 1 MiB":           {user(strings.Repeat("x", convmem.MaxPayloadBytes-envelope))},
+		"1000 items":              manyItems,
+		"a replacement character": {user("\ufffd"), raw(`{"a":"\ufffd"}`), raw(`{"a":"\\ufffd"}`)},
+		"a circle": {{OfMcpListTools: &responses.ResponseInputItemMcpListToolsParam{
+			Tools: []responses.ResponseInputItemMcpListToolsToolParam{{Name: "t", InputSchema: circle()}},
+		}}},
+		"what is not in the JSON":    {param.Override[item](hidden{"a", "\xff"})},
 		"NUL and spaces":             {user("\x00"), user(" "), user("\n")},
 		"bytes":                      {param.Override[item](map[string]any{"a": []byte{0xff}})},
 		"an empty text":              {user("")},
@@ -117,6 +123,22 @@ func TestAcceptedItems(t *testing.T) {
 	}
 }
 
+// ring has JSON that does not follow its fields, which lead in a circle.
+type ring struct{ Next *ring }
+
+func (*ring) MarshalJSON() ([]byte, error) { return []byte(`"\ufffd"`), nil }
+
+func circle() *ring {
+	r := new(ring)
+	r.Next = r
+	return r
+}
+
+type hidden struct {
+	A       string
+	private string
+}
+
 // With a wrong session id every method fails and says so.
 func TestWrongSessionIDs(t *testing.T) {
 	for name, id := range map[string]string{"empty": "", "300 bytes": strings.Repeat("s", 300), "no UTF-8": "SECRET\xff"} {
@@ -133,7 +155,7 @@ func TestWrongSessionIDs(t *testing.T) {
 					"add items": s.AddItems(t.Context(), []memory.TResponseInputItem{user("x")}),
 				} {
 					e := failsWith(t, err, convmem.CodeValidation)
-					if !strings.HasSuffix(e.Field, "session_id") || !strings.HasPrefix(err.Error(), "openaiagents: "+what+": ") || strings.Contains(err.Error(), "SECRET") {
+					if e.Field != "session_id" || !strings.HasPrefix(err.Error(), "openaiagents: "+what+": ") || strings.Contains(err.Error(), "SECRET") {
 						t.Errorf("%s: %v", what, err)
 					}
 				}

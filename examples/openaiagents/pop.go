@@ -46,7 +46,7 @@ func popFailed(err error) error {
 }
 
 // newest returns the newest message that nobody claimed, or nil. It deletes those
-// behind it: whoever claimed them may have died since.
+// that are newer: whoever claimed them may have died since.
 func (s *Session) newest(ctx context.Context) (*convmem.Message, error) {
 	r := convmem.HistoryRequest{SessionID: s.id, Order: convmem.OrderDescending, Limit: popPageSize}
 	for message, err := range convmem.AllMessages(ctx, s.store, r) {
@@ -63,11 +63,15 @@ func (s *Session) newest(ctx context.Context) (*convmem.Message, error) {
 	return nil, nil
 }
 
+// poppedText stands where the text of a claimed item was, which nobody is to find.
+const poppedText = "[popped]"
+
 // claim marks a message as popped. It reports false when the message is not any
 // more as it was read.
 func (s *Session) claim(ctx context.Context, m convmem.Message) (bool, error) {
 	_, err := s.store.Update(ctx, convmem.UpdateRequest{
-		MessageID: m.ID, Payload: &convmem.Payload{Type: poppedType}, ExpectedRevision: m.Revision,
+		MessageID: m.ID, ExpectedRevision: m.Revision,
+		Content: new(poppedText), Payload: &convmem.Payload{Type: poppedType},
 	})
 	switch convmem.CodeOf(err) {
 	case convmem.CodeConflict, convmem.CodeNotFound:
@@ -77,6 +81,6 @@ func (s *Session) claim(ctx context.Context, m convmem.Message) (bool, error) {
 }
 
 func (s *Session) remove(ctx context.Context, id string) error {
-	_, err := s.store.Delete(ctx, convmem.DeleteRequest{MessageID: id, SessionID: s.id})
+	_, err := s.store.Delete(ctx, convmem.DeleteRequest{MessageID: id})
 	return err
 }

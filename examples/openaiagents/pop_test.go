@@ -91,6 +91,13 @@ func TestDeleteFailsBehindClaim(t *testing.T) {
 			if n := len(history(t, db, "s")); n != 3 {
 				t.Fatalf("%d messages, want the claimed one among them", n)
 			}
+			found, err := db.Search(t.Context(), convmem.SearchRequest{Query: "c"})
+			if err != nil || len(found.Hits) != 0 {
+				t.Errorf("the text of a claimed item is found: %d hits, %v", len(found.Hits), err)
+			}
+			if last := history(t, db, "s")[2]; last.Content != "[popped]" || len(last.Payload.Data) != 0 {
+				t.Errorf("left is %q", last.Content)
+			}
 			db.Close()
 			db = open(t, dir)
 			s = openaiagents.NewSession(db, "s")

@@ -19,9 +19,13 @@ import (
 	"github.com/nlpodyssey/openai-agents-go/tracing"
 )
 
-// The framework logs an error for every run whose tracing is off.
+// TestMain is also the main function of the workers of TestKilledWorkers. The
+// framework logs an error for every run whose tracing is off.
 func TestMain(m *testing.M) {
 	tracing.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if dir := os.Getenv(workerDir); dir != "" {
+		work(dir, os.Args[len(os.Args)-1]) // this process is one that is killed
+	}
 	os.Exit(m.Run())
 }
 

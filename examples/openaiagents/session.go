@@ -2,8 +2,10 @@ package openaiagents
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/convmem"
 	"github.com/nlpodyssey/openai-agents-go/memory"
@@ -98,7 +100,7 @@ func (s *Session) latest(ctx context.Context, limit int) ([]convmem.Message, err
 func withoutCutResults(messages []convmem.Message) []convmem.Message {
 	called := map[string]bool{}
 	return slices.DeleteFunc(messages, func(m convmem.Message) bool {
-		if m.Role == convmem.RoleAssistant {
+		if m.Role == convmem.RoleAssistant && m.Payload.Type == itemType {
 			called[m.Metadata.ToolCallID] = true
 		}
 		id := m.Metadata.ToolCallID
@@ -107,7 +109,7 @@ func withoutCutResults(messages []convmem.Message) []convmem.Message {
 }
 
 // AddItems adds items behind those that are there: all of them, or none when it
-// fails. No reader sees a part of them, and no other item comes between. It takes up
+// fails. Nobody sees a part of them added, and no other item comes between. It takes up
 // to 1000 items; none is no error and no write. The items stay the caller's.
 func (s *Session) AddItems(ctx context.Context, items []memory.TResponseInputItem) error {
 	if len(items) == 0 {
@@ -124,9 +126,23 @@ func (s *Session) AddItems(ctx context.Context, items []memory.TResponseInputIte
 		batch.Messages[i].SessionID = s.id
 	}
 	if _, err := s.store.WriteBatch(ctx, batch); err != nil {
-		return failed("add items", err)
+		return failed("add items", ofItems(err))
 	}
 	return nil
+}
+
+// ofItems names an item where the store names a message of the batch.
+func ofItems(err error) error {
+	var e *convmem.Error
+	if !errors.As(err, &e) || !strings.HasPrefix(e.Field, "messages") {
+		return err
+	}
+	named := *e
+	named.Field = "items" + strings.TrimPrefix(e.Field, "messages")
+	if strings.HasSuffix(e.Field, ".session_id") {
+		named.Field = "session_id"
+	}
+	return &named
 }
 
 // ClearSession deletes everything in the session, messages of other programs too.

@@ -8,6 +8,7 @@ import (
 
 	"example.com/convmem"
 	"example.com/convmem/examples/openaiagents"
+	"example.com/convmem/store/storetest"
 	"example.com/convmem/store/vfs"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -76,6 +77,7 @@ func TestLimitAndResults(t *testing.T) {
 			map[int][]int{0: {0, 1, 2, 3, 4, 5}, 1: {5}, 2: {5}, 3: {5}, 4: {2, 4, 5}, 5: {1, 2, 3, 4, 5}, 6: {0, 1, 2, 3, 4, 5}}},
 		{"an id used again", []string{call("a"), result("a"), call("a"), result("a")}, map[int][]int{1: {}, 2: {2, 3}, 3: {2, 3}, 4: {0, 1, 2, 3}}},
 		{"a result without a call", []string{result("a"), note("r")}, map[int][]int{0: {0, 1}, 2: {1}}},
+		{"an approval", []string{approval("p"), approved("p"), note("r")}, map[int][]int{1: {2}, 2: {2}, 3: {0, 1, 2}}},
 		{"a result without an id", []string{`{"type":"later_output"}`, note("r")}, map[int][]int{0: {0, 1}, 2: {0, 1}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,6 +93,32 @@ func TestLimitAndResults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func approval(id string) string {
+	return fmt.Sprintf(`{"id":%q,"arguments":"{}","name":"n","server_label":"l","type":"mcp_approval_request"}`, id)
+}
+
+func approved(id string) string {
+	return fmt.Sprintf(`{"approval_request_id":%q,"approve":true,"type":"mcp_approval_response"}`, id)
+}
+
+// What another program wrote is text, whatever its call id.
+func TestLimitAndACallOfAnotherProgram(t *testing.T) {
+	db := storetest.Open(t)
+	id := "a"
+	_, err := db.Write(t.Context(), convmem.WriteRequest{
+		SessionID: "s", Role: convmem.RoleAssistant, Content: "called", Metadata: convmem.MetadataPatch{ToolCallID: &id},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openaiagents.NewSession(db, "s")
+	add(t, s, raws(result("a"), note("r"))...)
+	got := get(t, s, 3)
+	if len(got) != 2 || got[1] != note("r") {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -250,4 +278,55 @@ func TestSessionIsAList(t *testing.T) {
 			r.Fatalf("%q at the end, want %q", got, model)
 		}
 	})
+}
+
+// A few long texts, many small parts, and a tool whose schema is nested deeply, each
+// of a megabyte in all.
+func BenchmarkGetItems(b *testing.B) {
+	parts := strings.Repeat(`{"type":"input_text","text":"a word or two"},`, 6000)
+	nested := strings.Repeat(`{"a":`, 4900) + "1" + strings.Repeat("}", 4900)
+	for name, text := range map[string]string{
+		"texts":  note(strings.Repeat("x", 250_000)),
+		"parts":  `{"content":[` + strings.TrimSuffix(parts, ",") + `],"role":"user","type":"message"}`,
+		"nested": `{"id":"l","server_label":"l","tools":[{"name":"t","input_schema":` + nested + `}],"type":"mcp_list_tools"}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := openaiagents.NewSession(storetest.Open(b), "s")
+			items := raws(slices.Repeat([]string{text}, max(1, 1_000_000/len(text)))...)
+			if err := s.AddItems(b.Context(), items); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(text) * len(items)))
+			for b.Loop() {
+				if got, err := s.GetItems(b.Context(), 0); err != nil || len(got) != len(items) {
+					b.Fatal(len(got), err)
+				}
+			}
+		})
+	}
+}
+
+// JSON that is nested so deeply that decoding it would take long comes back as it was.
+func TestDeepJSON(t *testing.T) {
+	s := openaiagents.NewSession(storetest.Open(t), "s")
+	var want []string
+	for _, depth := range []int{95, 96, 97, 98, 5000} { // 100 is the last that is decoded
+		text := `{"tools":[{"name":"[[[{\"","input_schema":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}],"type":"mcp_list_tools"}`
+		want = append(want, text)
+	}
+	add(t, s, raws(want...)...)
+	items, err := s.GetItems(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, texts(items)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var variants []bool
+	for _, item := range items {
+		variants = append(variants, item.OfMcpListTools != nil)
+	}
+	if diff := cmp.Diff([]bool{true, true, true, false, false}, variants); diff != "" {
+		t.Errorf("which have a variant (-want +got):\n%s", diff)
+	}
 }

@@ -250,8 +250,8 @@ func TestMessageOfItem(t *testing.T) {
 		{`{"type":"reasoning","id":"r","summary":[],"encrypted_content":"gAAA"}`, message{"assistant", "[reasoning]", ""}},
 		{`{"type":"mcp_list_tools","id":"i","server_label":"l","tools":[]}`, message{"assistant", "[mcp_list_tools]", ""}},
 		{`{"type":"mcp_call","id":"i","name":"n","arguments":"{}","output":"o","error":"e"}`, message{"assistant", "n {}\no\ne", ""}},
-		{`{"type":"mcp_approval_request","id":"i","name":"n","arguments":"{}"}`, message{"assistant", "n {}", ""}},
-		{`{"type":"mcp_approval_response","approval_request_id":"i","approve":false,"reason":"too dear"}`, message{"user", "too dear", ""}},
+		{`{"type":"mcp_approval_request","id":"i","name":"n","arguments":"{}"}`, message{"assistant", "n {}", "i"}},
+		{`{"type":"mcp_approval_response","approval_request_id":"i","approve":false,"reason":"too dear"}`, message{"tool", "too dear", "i"}},
 		{`{"type":"item_reference","id":"i"}`, message{"assistant", "[item_reference]", ""}},
 		{`{"id":"i"}`, message{"assistant", "[item]", ""}},
 	} {

@@ -1,6 +1,7 @@
 package openaiagents
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -14,6 +15,7 @@ import (
 type view struct {
 	Type, Role, ID, Status string
 	CallID                 string `json:"call_id"`
+	ApprovalRequestID      string `json:"approval_request_id"`
 
 	// Text, in the order in which it stands in the content.
 	Name, Arguments, Input string
@@ -46,7 +48,7 @@ func (p *parts) UnmarshalJSON(data []byte) error {
 }
 
 func viewOf(data []byte) (view, error) {
-	if len(data) == 0 || data[0] != '{' {
+	if len(data) == 0 || data[0] != '{' || string(data) == "{}" {
 		return view{}, errors.New("empty, or no JSON object")
 	}
 	var v view
@@ -71,9 +73,9 @@ func (v view) isMessage() bool { return v.Type == "message" || v.Type == "" && v
 
 func (v view) role() convmem.Role {
 	switch {
-	case strings.HasSuffix(v.Type, "_output"):
+	case strings.HasSuffix(v.Type, "_output") || v.Type == approvalResponse:
 		return convmem.RoleTool
-	case v.Role == "user" || v.Type == "mcp_approval_response":
+	case v.Role == "user":
 		return convmem.RoleUser
 	case v.Role == "system" || v.Role == "developer":
 		return convmem.RoleSystem
@@ -81,11 +83,21 @@ func (v view) role() convmem.Role {
 	return convmem.RoleAssistant
 }
 
-// callID is what a call and its result share. The result of a local shell call has
-// it as its own id.
+const (
+	approvalRequest  = "mcp_approval_request"
+	approvalResponse = "mcp_approval_response"
+)
+
+// callID is what a call and its result share, and so do the request for an approval
+// and its answer. The result of a local shell call has it as its own id.
 func (v view) callID() string {
-	if v.CallID == "" && v.Type == "local_shell_call_output" {
+	switch v.Type {
+	case approvalRequest:
 		return v.ID
+	case approvalResponse:
+		return v.ApprovalRequestID
+	case "local_shell_call_output":
+		return cmp.Or(v.CallID, v.ID)
 	}
 	return v.CallID
 }
