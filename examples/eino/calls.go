@@ -112,27 +112,27 @@ func callsOf(stored convmem.Message) ([]string, error) {
 	return ids, nil
 }
 
-// withoutOpenCalls leaves out messages of which a call has no result, with the
-// results they have, and results that answer none of the calls before them.
-// convmem.Window knows one id for all calls of a message: it leaves out those without
-// any result.
-func withoutOpenCalls(stored []convmem.Message, messages []*schema.Message) []*schema.Message {
+// onlyWholeGroups leaves out results that answer no open call of the message they
+// belong to, and, unless keepOpen, messages of which a call has no result, with the
+// results they have. convmem.Window knows one id for all calls of a message: it leaves
+// out those without any result.
+func onlyWholeGroups(stored []convmem.Message, messages []*schema.Message, keepOpen bool) []*schema.Message {
 	var groups []*callGroup
 	newest := map[string]*callGroup{}
 	for i, message := range messages {
 		id := stored[i].Metadata.ToolCallID
-		switch {
-		case stored[i].Role == convmem.RoleAssistant && id != "":
+		switch message.Role {
+		case schema.Assistant: // without calls, where another program wrote it
 			newest[id] = newCallGroup(i, message.ToolCalls)
 			groups = append(groups, newest[id])
-		case stored[i].Role == convmem.RoleTool: // in a window it follows its call
+		case schema.Tool:
 			if !newest[id].answer(i, message.ToolCallID) {
 				messages[i] = nil
 			}
 		}
 	}
 	for _, group := range groups {
-		if group.complete() {
+		if keepOpen || len(group.open) == 0 {
 			continue
 		}
 		for _, place := range group.places {
@@ -144,35 +144,26 @@ func withoutOpenCalls(stored []convmem.Message, messages []*schema.Message) []*s
 
 // callGroup is a message with calls and the results that follow it.
 type callGroup struct {
-	places     []int
-	unanswered map[string]int // how many calls lack a result, by id
+	places []int
+	open   map[string]int // how many calls lack a result, by id
 }
 
 func newCallGroup(place int, calls []schema.ToolCall) *callGroup {
-	group := &callGroup{places: []int{place}, unanswered: map[string]int{}}
+	group := &callGroup{places: []int{place}, open: map[string]int{}}
 	for _, call := range calls {
-		group.unanswered[call.ID]++
+		group.open[call.ID]++
 	}
 	return group
 }
 
-// answer takes a result. It reports false for one of another message, which had a
-// call with the same id. What another program wrote as a call does not list its
-// calls, and takes all.
+// answer takes a result. It reports false where no call with its id is open.
 func (g *callGroup) answer(place int, call string) bool {
-	g.places = append(g.places, place)
-	_, own := g.unanswered[call]
-	if own {
-		g.unanswered[call]--
+	if g == nil || g.open[call] == 0 {
+		return false
 	}
-	return own || len(g.unanswered) == 0
-}
-
-func (g *callGroup) complete() bool {
-	for _, count := range g.unanswered {
-		if count > 0 {
-			return false
-		}
+	g.places = append(g.places, place)
+	if g.open[call]--; g.open[call] == 0 {
+		delete(g.open, call)
 	}
 	return true
 }

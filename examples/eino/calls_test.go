@@ -49,7 +49,11 @@ func TestLatestKeepsCallsWhole(t *testing.T) {
 		"ids again, and a call further back": {turns{{asks(call("c", "f", ""))}, {two}, {reused}, {answers("a"), answers("b"), answers("c")}}, 9,
 			[]*schema.Message{asks(call("c", "f", "")), reused, answers("a"), answers("b"), answers("c")}},
 		"a call after its result": {turns{{two, answers("a"), answers("b")}, {answers("b"), reused}, {answers("a"), answers("b")}}, 9,
-			[]*schema.Message{two, answers("a"), answers("b"), answers("b"), reused, answers("a"), answers("b")}},
+			[]*schema.Message{two, answers("a"), answers("b"), reused, answers("a"), answers("b")}},
+		"two results of a call": {turns{{asks(call("a", "f", "")), answers("a"), answers("a")}}, 9, []*schema.Message{asks(call("a", "f", "")), answers("a")}},
+		"a late result of an id used again": {turns{{two, answers("a")}, {asks(call("b", "f", "")), answers("b")}, {answers("b")}}, 9,
+			[]*schema.Message{asks(call("b", "f", "")), answers("b")}},
+		"the session's order": {turns{{two, answers("a")}, {hello, answers("b")}}, 9, []*schema.Message{two, answers("a"), hello, answers("b")}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,13 +77,14 @@ func TestLatestOptions(t *testing.T) {
 		window eino.Window
 		want   []*schema.Message
 	}{
-		"system":         {eino.Window{MaxMessages: 2, KeepSystem: true}, []*schema.Message{system}},
-		"open calls":     {eino.Window{MaxMessages: 2, KeepOpenCalls: true}, []*schema.Message{open, answers("a")}},
-		"everything":     {eino.Window{MaxMessages: 5, KeepSystem: true, KeepOpenCalls: true}, []*schema.Message{system, hello, open, answers("a")}},
-		"own counter":    {eino.Window{MaxTokens: 3, KeepOpenCalls: true, CountTokens: func(m *schema.Message) int { return 1 + len(m.ToolCalls)/2 }}, []*schema.Message{open, answers("a")}},
-		"no session":     {eino.Window{MaxTokens: 3}, []*schema.Message{}},
-		"the estimate":   {eino.Window{MaxTokens: eino.EstimateTokens(open) + eino.EstimateTokens(answers("a")), KeepOpenCalls: true}, []*schema.Message{open, answers("a")}},
-		"one token less": {eino.Window{MaxTokens: eino.EstimateTokens(open) + eino.EstimateTokens(answers("a")) - 1, KeepOpenCalls: true}, []*schema.Message{}},
+		"system":          {eino.Window{MaxMessages: 2, KeepSystem: true}, []*schema.Message{system}},
+		"open calls":      {eino.Window{MaxMessages: 2, KeepOpenCalls: true}, []*schema.Message{open, answers("a")}},
+		"everything":      {eino.Window{MaxMessages: 5, KeepSystem: true, KeepOpenCalls: true}, []*schema.Message{system, hello, open, answers("a")}},
+		"own counter":     {eino.Window{MaxTokens: 3, KeepOpenCalls: true, CountTokens: func(m *schema.Message) int { return 1 + len(m.ToolCalls)/2 }}, []*schema.Message{open, answers("a")}},
+		"no session":      {eino.Window{MaxTokens: 3}, []*schema.Message{}},
+		"the estimate":    {eino.Window{MaxTokens: eino.EstimateTokens(open) + eino.EstimateTokens(answers("a")), KeepOpenCalls: true}, []*schema.Message{open, answers("a")}},
+		"open to the end": {eino.Window{MaxMessages: 9, KeepOpenCalls: true}, []*schema.Message{system, hello, open, answers("a")}},
+		"one token less":  {eino.Window{MaxTokens: eino.EstimateTokens(open) + eino.EstimateTokens(answers("a")) - 1, KeepOpenCalls: true}, []*schema.Message{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			session := "s"
@@ -156,12 +161,13 @@ func TestMessagesAgreeWithASlice(t *testing.T) {
 			model = append(model, turn...)
 		}
 		wantAll(t, db, "s", model)
-		latest, err := messages.Latest(ctx, "s", eino.Window{MaxMessages: rapid.IntRange(1, 30).Draw(r, "max")})
+		keepOpen := rapid.Bool().Draw(r, "keepOpen")
+		latest, err := messages.Latest(ctx, "s", eino.Window{MaxMessages: rapid.IntRange(1, 30).Draw(r, "max"), KeepOpenCalls: keepOpen})
 		if err != nil {
 			r.Fatal(err)
 		}
 		taken += len(latest)
-		if reason := rejected(latest); reason != "" {
+		if reason := rejected(latest, keepOpen); reason != "" {
 			r.Fatal(reason)
 		}
 		if t.Failed() {
@@ -172,24 +178,22 @@ func TestMessagesAgreeWithASlice(t *testing.T) {
 }
 
 // rejected says why a model would not take a prompt, or "". It knows nothing of
-// convmem: each result answers a call that is open, and in the end none is.
-func rejected(prompt []*schema.Message) string {
+// convmem: each result answers exactly one call that is open, and in the end none is,
+// unless the caller is about to answer them.
+func rejected(prompt []*schema.Message, keepOpen bool) string {
 	open := map[string]int{}
-	asked := map[string]bool{}
 	for i, message := range prompt {
 		if message.Role == schema.Tool {
-			if !asked[message.ToolCallID] {
-				return fmt.Sprintf("message %d answers no call", i)
+			if open[message.ToolCallID]--; open[message.ToolCallID] < 0 {
+				return fmt.Sprintf("message %d answers no open call", i)
 			}
-			open[message.ToolCallID] = 0
 		}
 		for _, call := range message.ToolCalls {
-			open[call.ID] = 1
-			asked[call.ID] = true
+			open[call.ID]++
 		}
 	}
 	for id, count := range open {
-		if count > 0 {
+		if count > 0 && !keepOpen {
 			return fmt.Sprintf("call %q has no result", id)
 		}
 	}

@@ -19,7 +19,8 @@ func TestCheckPointsConcurrently(t *testing.T) {
 	isWhole := func(checkPoint []byte) bool {
 		return len(checkPoint) > 0 && bytes.Equal(checkPoint, whole(checkPoint[0]))
 	}
-	var group sync.WaitGroup
+	var group, readers sync.WaitGroup
+	var done atomic.Bool
 	var seen, absent atomic.Int64
 	must(t, eino.NewCheckPoints(stores[0]).Set(ctx, "run", whole(1)))
 	for writer := range writers {
@@ -36,8 +37,8 @@ func TestCheckPointsConcurrently(t *testing.T) {
 				}
 			}
 		})
-		group.Go(func() {
-			for range 3 * rounds {
+		readers.Go(func() {
+			for !done.Load() {
 				got, ok, err := checkPoints.Get(ctx, "run")
 				switch {
 				case err != nil || ok && !isWhole(got):
@@ -51,12 +52,14 @@ func TestCheckPointsConcurrently(t *testing.T) {
 		})
 	}
 	group.Wait()
+	done.Store(true)
+	readers.Wait()
 	t.Logf("%d sets; of %d gets %d found one", writers*rounds, seen.Load()+absent.Load(), seen.Load())
 	for i, store := range stores {
 		must(t, eino.NewCheckPoints(store).Set(ctx, "run", whole(byte(i+1))))
 		for _, other := range stores {
 			wantCheckPoint(t, other, "run", whole(byte(i+1)))
-			same(t, "messages", len(stored(t, other, "run")), 1)
+			same(t, "messages", len(stored(t, other, sessionOf("run"))), 1)
 		}
 	}
 }
@@ -81,7 +84,7 @@ func TestTwoSetsAtOnce(t *testing.T) {
 		if !ok || !bytes.Equal(got, data(got[0], partBytes+1)) {
 			t.Fatalf("found %t, %d bytes", ok, len(got))
 		}
-		same(t, "messages", len(stored(t, stores[1], "run")), 2)
+		same(t, "messages", len(stored(t, stores[1], sessionOf("run"))), 2)
 		wins[got[0]]++
 	}
 	t.Logf("wins of each process: %v", wins)

@@ -11,10 +11,14 @@ import (
 	"example.com/convmem"
 	"example.com/convmem/examples/eino"
 	"example.com/convmem/store/storetest"
+	"github.com/cloudwego/eino/schema"
 )
 
 // partBytes is what fits in one part: 40 bytes of a payload are the part's header.
 const partBytes = convmem.MaxPayloadBytes - 40
+
+// sessionOf is where a checkpoint is stored.
+func sessionOf(id string) string { return "eino.checkpoint/" + id }
 
 // data is a checkpoint that differs from every other of another seed or size.
 func data(seed byte, size int) []byte {
@@ -47,7 +51,7 @@ func TestCheckPointsRoundTrip(t *testing.T) {
 			wantCheckPoint(t, other, "run", want)
 			wantCheckPoint(t, one, "another", nil)
 			parts := max(1, (size+partBytes-1)/partBytes)
-			messages := stored(t, one, "run")
+			messages := stored(t, one, sessionOf("run"))
 			same(t, "parts", len(messages), parts)
 			same(t, "content", messages[parts-1].Content, fmt.Sprintf("checkpoint part %d of %d", parts, parts))
 		}
@@ -55,7 +59,7 @@ func TestCheckPointsRoundTrip(t *testing.T) {
 		wantCheckPoint(t, other, "run", []byte{})
 		must(t, checkPoints.Delete(ctx, "run"))
 		wantCheckPoint(t, other, "run", nil)
-		same(t, "messages", len(stored(t, other, "run")), 0)
+		same(t, "messages", len(stored(t, other, sessionOf("run"))), 0)
 	})
 }
 
@@ -91,45 +95,54 @@ func TestCheckPointsAreCopies(t *testing.T) {
 func TestLargestCheckPoint(t *testing.T) {
 	db := storetest.Open(t)
 	checkPoints := eino.NewCheckPoints(db)
+	longest := strings.Repeat("é", 120)
 	largest := make([]byte, eino.MaxCheckPointBytes+1)
 	largest[len(largest)-2] = 7
-	must(t, checkPoints.Set(ctx, "run", largest[:eino.MaxCheckPointBytes]))
-	wantCheckPoint(t, db, "run", largest[:eino.MaxCheckPointBytes])
-	refused(t, checkPoints.Set(ctx, "run", largest), convmem.CodeValidation, "checkpoint", "67104769", "67104768")
-	wantCheckPoint(t, db, "run", largest[:eino.MaxCheckPointBytes])
+	must(t, checkPoints.Set(ctx, longest, largest[:eino.MaxCheckPointBytes]))
+	wantCheckPoint(t, db, longest, largest[:eino.MaxCheckPointBytes])
+	refused(t, checkPoints.Set(ctx, longest, largest), convmem.CodeValidation, "checkPoint: 67104769 bytes, at most 67104768")
+	wantCheckPoint(t, db, longest, largest[:eino.MaxCheckPointBytes])
 }
 
 func TestCheckPointsRefuse(t *testing.T) {
 	checkPoints := eino.NewCheckPoints(storetest.Open(t))
-	for name, id := range map[string]string{"empty": "", "long": strings.Repeat("x", 300), "not UTF-8": "a\xff"} {
+	for name, test := range map[string]struct{ id, says string }{
+		"empty":     {"", "checkPointID: 0 bytes, want 1 to 240"},
+		"long":      {strings.Repeat("x", 241), "checkPointID: 241 bytes, want 1 to 240"},
+		"not UTF-8": {"a\xff", "session_id"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			refused(t, checkPoints.Set(ctx, id, []byte("x")), convmem.CodeValidation, "session_id")
-			_, ok, err := checkPoints.Get(ctx, id)
-			refused(t, err, convmem.CodeValidation, "session_id")
+			refused(t, checkPoints.Set(ctx, test.id, []byte("x")), convmem.CodeValidation, test.says)
+			_, ok, err := checkPoints.Get(ctx, test.id)
+			refused(t, err, convmem.CodeValidation, test.says)
 			same(t, "found", ok, false)
-			refused(t, checkPoints.Delete(ctx, id), convmem.CodeValidation, "session_id")
+			refused(t, checkPoints.Delete(ctx, test.id), convmem.CodeValidation, test.says)
 		})
 	}
 }
 
+// A run that was cancelled is saved and deleted with the context that is cancelled.
 func TestCheckPointsCancelled(t *testing.T) {
 	db := storetest.Open(t)
 	checkPoints := eino.NewCheckPoints(db)
-	must(t, checkPoints.Set(ctx, "run", []byte("old")))
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	_, _, getErr := checkPoints.Get(cancelled, "run")
-	for _, err := range []error{checkPoints.Set(cancelled, "run", []byte("new")), checkPoints.Delete(cancelled, "run"), getErr} {
-		refused(t, err, convmem.CodeBusy)
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%v hides why", err)
-		}
+	must(t, checkPoints.Set(cancelled, "run", []byte("old")))
+	must(t, checkPoints.Set(cancelled, "run", []byte("new")))
+	same(t, "messages", len(stored(t, db, sessionOf("run"))), 1)
+	_, _, err := checkPoints.Get(cancelled, "run")
+	refused(t, err, convmem.CodeBusy)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v hides why", err)
 	}
-	wantCheckPoint(t, db, "run", []byte("old"))
+	wantCheckPoint(t, db, "run", []byte("new"))
+	must(t, checkPoints.Delete(cancelled, "run"))
+	wantCheckPoint(t, db, "run", nil)
 }
 
 // Whichever call of the store fails, the old or the new checkpoint is there whole, the
-// error says which, and the next Set cleans up.
+// error says which, and the next Set cleans up. Beside the write there is a Read and a
+// Delete for each of three parts, and the Read that finds no more.
 func TestSetFails(t *testing.T) {
 	before, after := data(1, 2*partBytes+1), data(2, partBytes+1)
 	failures, kept := 0, 0
@@ -139,7 +152,7 @@ func TestSetFails(t *testing.T) {
 		store := &faulty{Store: db, failAt: n, failFor: 1}
 		err := eino.NewCheckPoints(store).Set(ctx, "run", after)
 		if err == nil {
-			same(t, "messages", len(stored(t, db, "run")), 2)
+			same(t, "messages", len(stored(t, db, sessionOf("run"))), 2)
 			break
 		}
 		failures++
@@ -152,39 +165,26 @@ func TestSetFails(t *testing.T) {
 		wantCheckPoint(t, db, "run", want)
 		must(t, eino.NewCheckPoints(store).Set(ctx, "run", []byte("next")))
 		wantCheckPoint(t, db, "run", []byte("next"))
-		same(t, "messages", len(stored(t, db, "run")), 1)
+		same(t, "messages", len(stored(t, db, sessionOf("run"))), 1)
 	}
 	t.Logf("%d calls failed, the new checkpoint held after %d of them", failures, kept)
-	same(t, "failures", []int{failures, kept}, []int{5, 4})
+	same(t, "failures", []int{failures, kept}, []int{8, 7})
 }
 
-// A Delete that ends half way never lets an older checkpoint come back: not even where
-// one was left by a Set that could not clean up.
+// A Delete is one call: all is there or all is gone, also what a Set left behind.
 func TestDeleteFails(t *testing.T) {
 	older, newer := data(1, partBytes+1), data(2, 2*partBytes+1)
-	outcomes := map[bool]int{}
-	for n := int64(1); ; n++ {
-		db := storetest.Open(t)
-		must(t, eino.NewCheckPoints(db).Set(ctx, "run", older))
-		injected(t, eino.NewCheckPoints(&faulty{Store: db, failAt: 2, failFor: 1}).Set(ctx, "run", newer))
-		same(t, "messages", len(stored(t, db, "run")), 5)
-		store := &faulty{Store: db, failAt: n, failFor: 1}
-		err := eino.NewCheckPoints(store).Delete(ctx, "run")
-		got, ok, getErr := eino.NewCheckPoints(db).Get(ctx, "run")
-		must(t, getErr)
-		if ok && !bytes.Equal(got, newer) {
-			t.Errorf("call %d: a checkpoint of %d bytes came back", n, len(got))
-		}
-		if err == nil {
-			same(t, "found", ok, false)
-			break
-		}
-		injected(t, err)
-		outcomes[ok]++
-		must(t, eino.NewCheckPoints(store).Delete(ctx, "run"))
-		same(t, "messages", len(stored(t, db, "run")), 0)
-	}
-	same(t, "outcomes", outcomes, map[bool]int{true: 4, false: 2})
+	db := storetest.Open(t)
+	must(t, eino.NewCheckPoints(db).Set(ctx, "run", older))
+	injected(t, eino.NewCheckPoints(&faulty{Store: db, failAt: 2, failFor: 1}).Set(ctx, "run", newer))
+	store := &faulty{Store: db, failAt: 1, failFor: 1}
+	injected(t, eino.NewCheckPoints(store).Delete(ctx, "run"))
+	same(t, "messages", len(stored(t, db, sessionOf("run"))), 5)
+	wantCheckPoint(t, db, "run", newer)
+	must(t, eino.NewCheckPoints(store).Delete(ctx, "run"))
+	same(t, "calls", store.calls.Load(), 2)
+	same(t, "messages", len(stored(t, db, sessionOf("run"))), 0)
+	wantCheckPoint(t, db, "run", nil)
 }
 
 func TestGetFails(t *testing.T) {
@@ -224,42 +224,48 @@ func TestGetBesideAChange(t *testing.T) {
 	}
 }
 
-// A process that dies while it deletes leaves the end of a checkpoint, which is none.
-func TestHalfDeletedIsGone(t *testing.T) {
-	db := storetest.Open(t)
-	must(t, eino.NewCheckPoints(db).Set(ctx, "run", data(1, 2*partBytes+1)))
-	injected(t, eino.NewCheckPoints(&faulty{Store: db, failAt: 3, failFor: 99}).Delete(ctx, "run"))
-	same(t, "messages", len(stored(t, db, "run")), 2)
-	wantCheckPoint(t, db, "run", nil)
-	must(t, eino.NewCheckPoints(db).Set(ctx, "run", []byte("next")))
-	wantCheckPoint(t, db, "run", []byte("next"))
-	same(t, "messages", len(stored(t, db, "run")), 1)
+// Where a part is missing, as in what Export took beside a Set, the rest is an error: not
+// filled up from another checkpoint, and no reason to return an older one, or none.
+func TestNotWhole(t *testing.T) {
+	for missing := range 3 {
+		db := storetest.Open(t)
+		checkPoints := eino.NewCheckPoints(db)
+		must(t, checkPoints.Set(ctx, "run", data(1, 3*partBytes)))
+		injected(t, eino.NewCheckPoints(&faulty{Store: db, failAt: 2, failFor: 1}).Set(ctx, "run", data(2, 3*partBytes)))
+		parts := stored(t, db, sessionOf("run"))
+		same(t, "messages", len(parts), 6)
+		_, err := db.Delete(ctx, convmem.DeleteRequest{MessageID: parts[3+missing].ID})
+		must(t, err)
+		store := &faulty{Store: db}
+		got, ok, err := eino.NewCheckPoints(store).Get(ctx, "run")
+		refused(t, err, convmem.CodeCorrupt, "not whole")
+		same(t, "result", []any{got, ok, store.calls.Load()}, []any{[]byte(nil), false, int64(2)})
+		must(t, checkPoints.Set(ctx, "run", []byte("next")))
+		wantCheckPoint(t, db, "run", []byte("next"))
+		same(t, "messages", len(stored(t, db, sessionOf("run"))), 1)
+	}
 }
 
-// Messages of others in the session of a checkpoint survive it, wherever they stand.
-func TestCheckPointsLeaveOthersAlone(t *testing.T) {
+// A conversation and a checkpoint may have one name.
+func TestConversationOfTheSameName(t *testing.T) {
 	db := storetest.Open(t)
-	checkPoints := eino.NewCheckPoints(db)
-	conversation := convmem.WriteRequest{SessionID: "run", Role: convmem.RoleUser, Content: "Which part?"}
-	for i := range 20 {
-		say(t, db, conversation)
-		must(t, checkPoints.Set(ctx, "run", data(byte(i), partBytes+i)))
-		say(t, db, conversation)
-		wantCheckPoint(t, db, "run", data(byte(i), partBytes+i))
-	}
-	messages := eino.NewMessages(db)
-	all, err := messages.All(ctx, "run")
+	checkPoints, messages := eino.NewCheckPoints(db), eino.NewMessages(db)
+	must(t, checkPoints.Set(ctx, "run", data(1, partBytes+1)))
+	conversation := []*schema.Message{schema.SystemMessage("Be part of it."), schema.UserMessage("one"), schema.UserMessage("two")}
+	must(t, messages.Append(ctx, "run", conversation...))
+	wantAll(t, db, "run", conversation)
+	latest, err := messages.Latest(ctx, "run", eino.Window{MaxMessages: 2, KeepSystem: true})
 	must(t, err)
-	same(t, "messages beside a checkpoint", len(all), 40)
-	latest, err := messages.Latest(ctx, "run", eino.Window{MaxMessages: 10})
-	must(t, err)
-	same(t, "the latest beside a checkpoint", len(latest), 10)
+	same(t, "latest", latest, []*schema.Message{conversation[0], conversation[2]})
 	found, err := messages.Search(ctx, "part", "", 100)
 	must(t, err)
-	same(t, "found beside a checkpoint", len(found.Hits), 40)
+	same(t, "found", len(found.Hits), 1)
+	must(t, messages.Clear(ctx, "run"))
+	wantCheckPoint(t, db, "run", data(1, partBytes+1))
+	must(t, messages.Append(ctx, "run", conversation...))
 	must(t, checkPoints.Delete(ctx, "run"))
-	same(t, "messages after Delete", len(stored(t, db, "run")), 40)
 	wantCheckPoint(t, db, "run", nil)
+	wantAll(t, db, "run", conversation)
 }
 
 // Parts that something else changed are an error that names the message.
@@ -274,7 +280,7 @@ func TestTamperedCheckPoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := storetest.Open(t)
 			must(t, eino.NewCheckPoints(db).Set(ctx, "run", data(1, 100)))
-			part := stored(t, db, "run")[0]
+			part := stored(t, db, sessionOf("run"))[0]
 			payload := convmem.Payload{Type: part.Payload.Type, Data: change(part.Payload.Data)}
 			_, err := db.Update(ctx, convmem.UpdateRequest{MessageID: part.ID, Payload: &payload})
 			must(t, err)
@@ -283,17 +289,8 @@ func TestTamperedCheckPoint(t *testing.T) {
 			same(t, "found", ok, false)
 		})
 	}
-}
-
-// Where something else deleted a part, what is left is not filled up with a part of
-// another checkpoint, nor is an older checkpoint taken for the newest.
-func TestPartsAreNotMixed(t *testing.T) {
 	db := storetest.Open(t)
-	must(t, eino.NewCheckPoints(db).Set(ctx, "run", data(1, 10)))
-	injected(t, eino.NewCheckPoints(&faulty{Store: db, failAt: 2, failFor: 1}).Set(ctx, "run", data(2, partBytes+1)))
-	parts := stored(t, db, "run")
-	same(t, "messages", len(parts), 3)
-	_, err := db.Delete(ctx, convmem.DeleteRequest{MessageID: parts[1].ID})
-	must(t, err)
-	wantCheckPoint(t, db, "run", nil)
+	foreign := say(t, db, convmem.WriteRequest{SessionID: sessionOf("run"), Role: convmem.RoleUser, Content: "x", Payload: convmem.Payload{Data: make([]byte, 40)}})
+	_, _, err := eino.NewCheckPoints(db).Get(ctx, "run")
+	refused(t, err, convmem.CodeCorrupt, foreign.ID)
 }

@@ -36,30 +36,27 @@
 // A message is one convmem message of its role with the whole [schema.Message] as
 // JSON in its payload. Its content, which search and other programs see, is the texts
 // in it, one on a line; without any it is the calls as "name arguments", or else the
-// kind in brackets: "[image]", "[reasoning]", "[empty]".
-//
-// A message that another program wrote to the session reads as plain text of its
-// role. Editing the content of a message with other tools, such as the MCP server,
-// changes what is found and not what Messages returns.
+// kind in brackets: "[image]", "[reasoning]", "[empty]". What another program wrote
+// reads as plain text of its role. Editing content with other tools changes what is
+// found and not what Messages returns.
 //
 // An assistant's message with tool calls and the results of these calls share one
 // ToolCallID in convmem: the id of the first call that has one. Append finds the call
 // of a result in the same Append or among the newest [MaxCallDistance] messages of
 // the session; a result further behind its call never gets into Latest if it was not
-// the first call of its message.
+// the first call of its message. Of calls with one id the newest takes the results.
 //
-// A checkpoint is one to 64 convmem messages in the session that has its id. Give
-// checkpoints a namespace of their own, as above: otherwise searches of other programs
-// find them, Set and Delete read through all of a conversation that has their id, and
-// Clear deletes them with it. All, Latest and Search leave checkpoints out, and Set
-// and Delete leave everything else in the session alone.
+// A checkpoint is one to 64 convmem messages in a session of its own, named
+// "eino.checkpoint/" and its id: write nothing else there. Give checkpoints a namespace
+// of their own, as above, or searches of other programs find them. An Export beside a
+// Set can hold half of a checkpoint: copy with Backup, or export when no run is saved.
 //
 // # Limits
 //
-//   - Ids of sessions, checkpoints and calls: 256 bytes of UTF-8; those of sessions
-//     and checkpoints not empty.
+//   - Ids of sessions: 1 to 256 bytes of UTF-8. Of checkpoints: 1 to
+//     [MaxCheckPointIDBytes]. Of calls: 0 to 256.
 //   - A message: 1 MiB of JSON, images in it included (keep large ones elsewhere and
-//     their URLs here), and 1 MiB of text.
+//     their URLs here).
 //   - One Append: 1000 messages, and 64 MiB of content and JSON together.
 //   - A checkpoint: [MaxCheckPointBytes].
 //
@@ -75,13 +72,14 @@
 //
 // # Costs
 //
-// Append is one write with one sync, and before it, if it begins with results, one
-// Read for each 16 messages back to their call. Set is one write, one Read, and one
-// more synced write for each part of the checkpoint it replaces. Get reads the parts
-// of one checkpoint, in pages of eight. All holds the session in memory; Latest reads
-// about as many messages as it returns. A session or checkpoint that was deleted or
-// replaced leaves the disk with the next Rebuild: call it from time to time where
-// checkpoints are many or large.
+// Append is one write with one sync; with results whose calls are not earlier in the
+// same Append, it first makes one Read for each 16 messages (fewer, if they are large)
+// back to the call, or to [MaxCallDistance]. Set is one synced write, then for each
+// part of what it replaces one Read and one synced write, and one more Read. Get reads
+// a checkpoint in pages of up to 8 MiB, and again if it is replaced meanwhile. All
+// holds the session in memory. Latest reads back until its bounds are full, past what
+// it leaves out. What was deleted or replaced leaves the disk with the next Rebuild:
+// call it from time to time where checkpoints are many or large.
 //
 // # What it does not do
 //

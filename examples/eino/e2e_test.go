@@ -172,3 +172,80 @@ func TestGraphResumesAfterReopen(t *testing.T) {
 	same(t, "output", out, "run first second")
 	same(t, "runs of the first node", ran, 1)
 }
+
+// turnLoop makes a loop of one agent with a checkpoint; ended is called when a turn is.
+func turnLoop(store eino.Store, ended func(*adk.TurnLoop[string, *schema.Message])) *adk.TurnLoop[string, *schema.Message] {
+	return adk.NewTurnLoop(adk.TurnLoopConfig[string, *schema.Message]{
+		Store: eino.NewCheckPoints(store), CheckpointID: "loop",
+		GenInput: func(_ context.Context, _ *adk.TurnLoop[string, *schema.Message], items []string) (*adk.GenInputResult[string, *schema.Message], error) {
+			input := &adk.AgentInput{Messages: []*schema.Message{schema.UserMessage(items[0])}}
+			return &adk.GenInputResult[string, *schema.Message]{Input: input, Consumed: items}, nil
+		},
+		PrepareAgent: func(ctx context.Context, _ *adk.TurnLoop[string, *schema.Message], _ []string) (adk.Agent, error) {
+			return adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{Name: "parrot", Description: "repeats", Model: parrot{}})
+		},
+		OnAgentEvents: func(_ context.Context, turn *adk.TurnContext[string, *schema.Message], events *adk.AsyncIterator[*adk.AgentEvent]) error {
+			for event, ok := events.Next(); ok; event, ok = events.Next() {
+				if event.Err != nil {
+					return event.Err
+				}
+			}
+			ended(turn.Loop)
+			return nil
+		},
+	})
+}
+
+// parrot is a model that says what it was told.
+type parrot struct{ scripted }
+
+func (parrot) Generate(_ context.Context, input []*schema.Message, _ ...model.Option) (*schema.Message, error) {
+	return schema.AssistantMessage(input[len(input)-1].Content, nil), nil
+}
+
+// A loop that was stopped with work left is gone on with; when its context is cancelled
+// it saves what is left, or deletes the checkpoint of work that is done: otherwise the
+// next loop would do it again.
+func TestTurnLoopEndsCancelled(t *testing.T) {
+	type loop = adk.TurnLoop[string, *schema.Message]
+	for name, test := range map[string]struct {
+		beforeCancel func(*loop)
+		left         []string
+		reason       error
+	}{
+		"nothing left": {func(*loop) {}, nil, context.Canceled},
+		"stopped":      {func(l *loop) { l.Push("later"); l.Stop() }, []string{"later"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			first := turnLoop(open(t, dir), func(*loop) { t.Error("a turn of a stopped loop") })
+			first.Push("question")
+			first.Stop()
+			first.Run(ctx)
+			must(t, first.Wait().CheckpointErr)
+
+			store := open(t, dir)
+			_, saved, err := eino.NewCheckPoints(store).Get(ctx, "loop")
+			must(t, err)
+			same(t, "saved", saved, true)
+			cancelled, cancel := context.WithCancel(ctx)
+			turns := 0
+			second := turnLoop(store, func(l *loop) {
+				turns++
+				test.beforeCancel(l)
+				cancel()
+			})
+			second.Run(cancelled)
+			exit := second.Wait()
+			must(t, exit.CheckpointErr)
+			same(t, "turns, of work that was left", turns, 1)
+			same(t, "left", exit.UnhandledItems, test.left)
+			if !errors.Is(exit.ExitReason, test.reason) {
+				t.Errorf("ended with %v, want %v", exit.ExitReason, test.reason)
+			}
+			_, saved, err = eino.NewCheckPoints(open(t, dir)).Get(ctx, "loop")
+			must(t, err)
+			same(t, "saved", saved, test.left != nil)
+		})
+	}
+}

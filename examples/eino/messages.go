@@ -18,9 +18,11 @@ func NewMessages(store Store) *Messages { return &Messages{store: store} }
 // them, in their order and with no other message between them, or none. Without
 // messages it does nothing. The messages are not changed and not kept.
 //
-// Roles are the four of eino. A nil message, one that has no JSON form or holds text
-// that is not UTF-8, and what exceeds a limit of the package fail with
-// [convmem.CodeValidation]; the error names it, as in "messages[3]".
+// Roles are the four of eino. A nil message, one whose JSON could not be read again or
+// that holds text that is not UTF-8, and what exceeds a limit of the package fail with
+// [convmem.CodeValidation]; the error names it, as in "messages[3]". With a result
+// whose call is in the session, a damaged message between them makes Append fail with
+// [convmem.CodeCorrupt].
 func (m *Messages) Append(ctx context.Context, sessionID string, messages ...*schema.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -52,9 +54,6 @@ func (m *Messages) All(ctx context.Context, sessionID string) ([]*schema.Message
 		if err != nil {
 			return nil, fmt.Errorf("eino: all: %w", err)
 		}
-		if stored.Payload.Type == checkPointType {
-			continue
-		}
 		message, err := decode(stored)
 		if err != nil {
 			return nil, fmt.Errorf("eino: all: %w", err)
@@ -75,16 +74,19 @@ type Window struct {
 	// KeepSystem puts the system messages with which the session begins in front.
 	// They count towards the bounds.
 	KeepSystem bool
-	// KeepOpenCalls keeps messages with calls that lack results, for a caller that is
-	// about to add them. Models refuse such a prompt.
+	// KeepOpenCalls keeps messages with calls that lack results, with the results
+	// they have, for a caller that is about to add the others.
 	KeepOpenCalls bool
 }
 
-// Latest returns the newest messages of a session within the bounds, oldest first, so
-// that a model accepts them: a message with tool calls is there with a result for each
-// call, or it is left out with all its results, and so is a result without its call.
-// [convmem.Window] says exactly what fits; a message of which only some calls have
-// results takes its room and is then left out.
+// Latest returns the newest messages of a session within the bounds, in the order of
+// the session. A message with tool calls is there with one result for each call, or it
+// is left out with all its results. A result that answers no call, or one that has a
+// result already, is left out always. Other messages may stand between a call and its
+// results where they do so in the session, which some models refuse.
+//
+// [convmem.Window] says exactly what fits. What is left out because a message lacks
+// some of its results, or a call has several, takes its room all the same.
 func (m *Messages) Latest(ctx context.Context, sessionID string, w Window) ([]*schema.Message, error) {
 	count := w.CountTokens
 	if count == nil {
@@ -110,10 +112,7 @@ func (m *Messages) Latest(ctx context.Context, sessionID string, w Window) ([]*s
 			return nil, fmt.Errorf("eino: latest: %w", err)
 		}
 	}
-	if w.KeepOpenCalls {
-		return latest, nil
-	}
-	return withoutOpenCalls(window.Messages, latest), nil
+	return onlyWholeGroups(window.Messages, latest, w.KeepOpenCalls), nil
 }
 
 // Hit is a message that was found.

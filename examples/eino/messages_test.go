@@ -88,6 +88,15 @@ func TestMessagesOfEachKind(t *testing.T) {
 	})
 }
 
+// nested is lists in lists.
+func nested(depth int) any {
+	var inner any
+	for range depth {
+		inner = []any{inner}
+	}
+	return inner
+}
+
 func TestMessagesRefuse(t *testing.T) {
 	good, long := schema.UserMessage("good"), strings.Repeat("x", 300)
 	with := func(extra any) *schema.Message {
@@ -98,23 +107,27 @@ func TestMessagesRefuse(t *testing.T) {
 		message *schema.Message
 		says    string
 	}{
-		"no session":           {"", good, "session_id"},
-		"long session":         {long, good, "session_id"},
-		"session not UTF-8":    {"\xff", good, "session_id"},
-		"nil":                  {"s", nil, "messages[1]"},
-		"no role":              {"s", &schema.Message{Content: "secret"}, "messages[1].role"},
-		"unknown role":         {"s", &schema.Message{Role: "critic", Content: "secret"}, "messages[1].role"},
-		"content not UTF-8":    {"s", schema.UserMessage("secret \xff"), "messages[1]: holds text that is not valid UTF-8"},
-		"arguments not UTF-8":  {"s", asks(call("c", "f", "secret \xe3\x81")), "not valid UTF-8"},
-		"extra not UTF-8":      {"s", with("\\\xff"), "not valid UTF-8"},
-		"raw JSON not UTF-8":   {"s", with(json.RawMessage("\"secret \xff\"")), "not valid UTF-8"},
-		"extra without JSON":   {"s", with(math.NaN()), "messages[1]: has no JSON form: *json.UnsupportedValueError"},
-		"function in extra":    {"s", with(func() {}), "*json.UnsupportedTypeError"},
-		"marshaler that fails": {"s", with(json.RawMessage("secret")), "*json.MarshalerError"},
-		"long text":            {"s", schema.UserMessage(strings.Repeat("secret", 1<<18)), "messages[1].content"},
-		"long JSON":            {"s", schema.UserMessage(strings.Repeat("\n", 1<<19)), "messages[1].payload.data"},
-		"long call id":         {"s", asks(call(long, "f", "")), "messages[1].tool_call_id"},
-		"long result id":       {"s", schema.ToolMessage("secret", long), "messages[1].tool_call_id"},
+		"no session":            {"", good, "session_id"},
+		"long session":          {long, good, "session_id"},
+		"session not UTF-8":     {"\xff", good, "session_id"},
+		"nil":                   {"s", nil, "messages[1]"},
+		"no role":               {"s", &schema.Message{Content: "secret"}, "messages[1].role"},
+		"unknown role":          {"s", &schema.Message{Role: "critic", Content: "secret"}, "messages[1].role"},
+		"content not UTF-8":     {"s", schema.UserMessage("secret \xff"), "messages[1]: holds text that is not valid UTF-8"},
+		"arguments not UTF-8":   {"s", asks(call("c", "f", "secret \xe3\x81")), "not valid UTF-8"},
+		"extra not UTF-8":       {"s", with("\\\xff"), "not valid UTF-8"},
+		"raw JSON not UTF-8":    {"s", with(json.RawMessage("\"secret \xff\"")), "not valid UTF-8"},
+		"extra without JSON":    {"s", with(math.NaN()), "messages[1]: has no JSON form that can be read: *json.UnsupportedValueError"},
+		"function in extra":     {"s", with(func() {}), "*json.UnsupportedTypeError"},
+		"marshaler that fails":  {"s", with(json.RawMessage("secret")), "*json.MarshalerError"},
+		"number out of range":   {"s", with(json.Number("1e400")), "messages[1]: has no JSON form that can be read: *json.UnmarshalTypeError"},
+		"raw number":            {"s", with(json.RawMessage("1e400")), "*json.UnmarshalTypeError"},
+		"too deep":              {"s", with(nested(20000)), "*json.SyntaxError"},
+		"long text":             {"s", schema.UserMessage(strings.Repeat("secret", 1<<18)), "messages[1].content"},
+		"long JSON":             {"s", schema.UserMessage(strings.Repeat("\n", 1<<19)), "messages[1].payload.data"},
+		"long call id":          {"s", asks(call(long, "f", "")), "messages[1].tool_calls[0].id: 300 bytes, at most 256"},
+		"long id of the second": {"s", asks(call("c", "f", ""), call(long, "f", "")), "messages[1].tool_calls[1].id"},
+		"long result id":        {"s", schema.ToolMessage("secret", long), "messages[1].tool_call_id"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +228,10 @@ func TestForeignMessages(t *testing.T) {
 	wantAll(t, db, "s", want)
 	latest, err := messages.Latest(ctx, "s", eino.Window{MaxMessages: 3})
 	must(t, err)
-	same(t, "latest", latest, want[1:])
+	same(t, "latest, in which the call is none of eino's", latest, want[1:2])
+	latest, err = messages.Latest(ctx, "s", eino.Window{MaxMessages: 3, KeepOpenCalls: true})
+	must(t, err)
+	same(t, "latest, with open calls", latest, want[1:2])
 
 	bad := say(t, db, convmem.WriteRequest{SessionID: "s", Role: convmem.RoleAssistant, Content: "quartz", Metadata: convmem.MetadataPatch{ToolCallID: &id},
 		Payload: convmem.Payload{Type: "eino.message", Data: []byte(`secret`)}})

@@ -30,8 +30,7 @@ const (
 	partDataBytes   = convmem.MaxPayloadBytes - partHeaderBytes
 )
 
-// split makes the messages of a checkpoint. Their role is that of a tool's result
-// without a call, which no window of a conversation takes.
+// split makes the messages of a checkpoint.
 func split(session string, checkPoint []byte) []convmem.WriteRequest {
 	chunks := slices.Collect(slices.Chunk(checkPoint, partDataBytes))
 	if len(chunks) == 0 {
@@ -64,7 +63,7 @@ func parsePart(message convmem.Message) (partHeader, []byte, error) {
 	var header partHeader
 	n, err := binary.Decode(message.Payload.Data, binary.BigEndian, &header)
 	if err != nil || header.Part < 1 || header.Part > header.Count {
-		return partHeader{}, nil, unreadable(message.ID, "no part of a checkpoint, though its payload type says so", err)
+		return partHeader{}, nil, unreadable(message.ID, "no part of a checkpoint, though it is in the session of one", err)
 	}
 	return header, message.Payload.Data[n:], nil
 }

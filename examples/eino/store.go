@@ -14,8 +14,8 @@ type Store interface {
 
 // invalid refuses an argument before the store sees it, as the store would. Its text
 // never holds what the argument holds.
-func invalid(field, message string, cause error) error {
-	return &convmem.Error{Op: "write batch", Code: convmem.CodeValidation, Field: field, Message: message, Err: cause}
+func invalid(op, field, message string, cause error) error {
+	return &convmem.Error{Op: op, Code: convmem.CodeValidation, Field: field, Message: message, Err: cause}
 }
 
 // unreadable is about a message that this package wrote and something else changed.
