@@ -1,6 +1,7 @@
 package langchaingo_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -47,7 +48,7 @@ func TestConcurrentAdds(t *testing.T) {
 // Two handles replace the list, each by its own, by trims too, and two read: every
 // list that is seen is one that was set, whole.
 func TestConcurrentSets(t *testing.T) {
-	const rounds = 20
+	const rounds = 10
 	dir := t.TempDir()
 	handles := []*convmem.DB{open(t, dir), open(t, dir)}
 	ok(t, "set", langchaingo.NewHistory(handles[0], "s").SetMessages(ctx, humans("a1 a2 a3 a4 a5 a6")))
@@ -167,65 +168,97 @@ func TestReplacedBetweenPages(t *testing.T) {
 	}
 }
 
-// A history that changes through every attempt is BUSY in the end.
+// A history that changes through every attempt is BUSY in the end, after ten of
+// them. A read that fails before is that failure, in the last attempt too.
 func TestAlwaysReplacedBetweenPages(t *testing.T) {
-	db := small(t)
-	sound := langchaingo.NewHistory(db, "s")
-	ok(t, "set", sound.SetMessages(ctx, humans(strings.Repeat("r0 ", 8))))
-	reader := &calls{Store: db}
-	round := 0
-	reader.before = func(string) error {
-		round++
-		return sound.SetMessages(ctx, humans(strings.Repeat(fmt.Sprintf("r%d ", round), 8)))
+	reads := 0
+	for n := 0; n <= reads; n++ { // the read that fails; 0: none
+		db := small(t)
+		sound := langchaingo.NewHistory(db, "s")
+		ok(t, "set", sound.SetMessages(ctx, humans(strings.Repeat("r0 ", 8))))
+		reader := &calls{Store: db}
+		round := 0
+		reader.before = func(string) error {
+			if round++; round == n {
+				return &convmem.Error{Op: "read", Code: convmem.CodeIO, Err: errDisk}
+			}
+			return sound.SetMessages(ctx, humans(strings.Repeat(fmt.Sprintf("r%d ", round), 8)))
+		}
+		_, err := langchaingo.NewHistory(reader, "s").Messages(ctx)
+		if n == 0 {
+			fails(t, "messages", err, convmem.CodeBusy, "messages")
+			reads = int(reader.reads.Load())
+			same(t, "reads", reads, 20) // two pages in each attempt
+		} else if !errors.Is(err, errDisk) {
+			t.Errorf("read %d of %d failed: got %v", n, reads, err)
+		}
 	}
-	_, err := langchaingo.NewHistory(reader, "s").Messages(ctx)
-	fails(t, "messages", err, convmem.CodeBusy, "messages")
+	t.Logf("%d reads, each failed once", reads)
 }
 
-// The message that is to begin the history changes or goes between read and mark: the
-// replacement begins again, and what was changed is compared anew.
-func TestChangedBeforeTheMark(t *testing.T) {
-	pear := "pear"
-	for name, c := range map[string]struct {
-		change func(db *convmem.DB, id string) error
-		times  int
-		code   convmem.Code
-		reads  int64
-	}{
-		"edited":        {func(db *convmem.DB, id string) error { return edit(db, id, pear) }, 1, "", 2},
-		"deleted":       {remove, 1, "", 2},
-		"edited always": {func(db *convmem.DB, id string) error { return edit(db, id, fmt.Sprint(pear, len(pear))) }, 99, convmem.CodeConflict, 10},
-	} {
-		t.Run(name, func(t *testing.T) {
-			db := storetest.Open(t)
-			counted := &calls{Store: db}
-			h := langchaingo.NewHistory(counted, "s")
-			ok(t, "set", h.SetMessages(ctx, humans("a b c d")))
-			counted.reads.Store(0)
-			target := raw(t, db, "s")[2].ID
-			counted.before = func(method string) error {
-				if method == "update" && c.times > 0 {
-					c.times--
-					pear += "s"
-					return c.change(db, target)
+// Something happens between the read of a SetMessages and its change. A trim drops
+// what it read and touches nothing newer: no trimmed text comes back, and nothing
+// that was added is lost. Nothing is left behind.
+func TestChangedDuringSetMessages(t *testing.T) {
+	type change = func(h *langchaingo.History, db *convmem.DB) error
+	clear := func(h *langchaingo.History, _ *convmem.DB) error { return h.Clear(ctx) }
+	set := func(words string) change {
+		return func(h *langchaingo.History, _ *convmem.DB) error { return h.SetMessages(ctx, humans(words)) }
+	}
+	add := func(h *langchaingo.History, _ *convmem.DB) error { return h.AddUserMessage(ctx, "g") }
+	setAndAdd := func(h *langchaingo.History, db *convmem.DB) error { return errors.Join(set("e f")(h, db), add(h, db)) }
+	deleteAt := func(places ...int) change {
+		return func(_ *langchaingo.History, db *convmem.DB) error {
+			all := raw(t, db, "s")
+			for _, i := range places {
+				if err := remove(db, all[i].ID); err != nil {
+					return err
 				}
-				return nil
 			}
-			err := h.SetMessages(ctx, humans("c d"))
-			same(t, "code", convmem.CodeOf(err), c.code)
-			same(t, "reads", counted.reads.Load(), c.reads)
-			want := "c d"
-			if c.code != "" {
-				want = "a b c d"
+			return nil
+		}
+	}
+	for _, c := range []struct {
+		name, before, new, want string
+		change                  change
+	}{
+		{"trim and add", "update", "c d e f", "c d e f g", add},
+		{"two trims", "update", "c d e f", "e f", set("e f")},
+		{"two trims, the other smaller", "update", "e f", "e f", set("c d e f")},
+		{"two trims and add", "update", "c d e f", "e f g", setAndAdd},
+		{"the last dropped one is deleted", "update", "d e f", "d e f", deleteAt(2)},
+		{"only the first dropped one is left", "update", "d e f", "d e f", deleteAt(1, 2)},
+		{"all dropped ones are deleted", "update", "d e f", "d e f", deleteAt(0, 1, 2)},
+		{"a kept one is deleted", "update", "d e f", "d f", deleteAt(4)},
+		{"trim and clear", "update", "c d e f", "", clear},
+		{"trim and another list", "update", "c d e f", "x y", set("x y")},
+		{"trim by one, twice", "delete", "b c d e f", "b c d e f", set("b c d e f")},
+		{"trim by one, and clear", "delete", "b c d e f", "", clear},
+		{"another list and add", "batch", "x y", "x y", add},
+		{"another list and trim", "batch", "x y", "x y", set("e f")},
+		{"two other lists", "batch", "x y", "x y", set("u v w")},
+		{"more and trim", "batch", "a b c d e f x", "e f x", set("e f")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			db := storetest.Open(t)
+			other := langchaingo.NewHistory(db, "s")
+			ok(t, "set", other.SetMessages(ctx, humans("a b c d e f")))
+			changed := &calls{Store: db}
+			changed.before = func(method string) error {
+				if method != c.before {
+					return nil
+				}
+				changed.before = nil
+				return c.change(other, db)
 			}
-			same(t, "messages", texts(t, h), want)
+			ok(t, "set", langchaingo.NewHistory(changed, "s").SetMessages(ctx, humans(c.new)))
+			if changed.before != nil {
+				t.Fatalf("no %s was made", c.before)
+			}
+			same(t, "messages", texts(t, other), c.want)
+			same(t, "stored", len(raw(t, db, "s")), len(strings.Fields(c.want)))
 		})
 	}
-}
-
-func edit(db *convmem.DB, id, content string) error {
-	_, err := db.Update(ctx, convmem.UpdateRequest{MessageID: id, Content: &content})
-	return err
 }
 
 func remove(db *convmem.DB, id string) error {

@@ -47,7 +47,8 @@ func (h *History) AddAIMessage(ctx context.Context, text string) error {
 
 // AddMessage adds a message at the end. It is on stable storage when the call
 // returns. A message that is nil, of a type that is none of the six of package llms,
-// too large or not valid UTF-8 is refused with VALIDATION_ERROR.
+// beyond a limit of the package comment or not valid UTF-8 is refused with
+// VALIDATION_ERROR.
 func (h *History) AddMessage(ctx context.Context, message llms.ChatMessage) error {
 	return failed("add message", h.add(ctx, message))
 }
@@ -57,25 +58,43 @@ func (h *History) add(ctx context.Context, message llms.ChatMessage) error {
 	if err != nil {
 		return err
 	}
-	var earlier []stored
-	if it.stored.Type == typeTool {
-		if earlier, err = h.recent(ctx); err != nil {
-			return err
-		}
+	callID, err := h.callID(ctx, it.stored)
+	if err != nil {
+		return err
 	}
-	_, err = h.store.Write(ctx, h.request(it, earlier, typeMessage))
+	_, err = h.store.Write(ctx, h.request(it, callID))
 	return err
 }
 
-// request is the write of one message behind those before it.
-func (h *History) request(it item, earlier []stored, payloadType string) convmem.WriteRequest {
-	id := it.stored.callID(earlier)
+// callID looks for the call of a result among the newest messages. What does not
+// decode calls nothing.
+func (h *History) callID(ctx context.Context, s stored) (string, error) {
+	if !s.isResult() {
+		return s.ownCallID(), nil
+	}
+	seen := 0
+	newest := convmem.HistoryRequest{SessionID: h.session, Order: convmem.OrderDescending, Limit: recentMessages}
+	for m, err := range convmem.AllMessages(ctx, h.store, newest) {
+		if err != nil {
+			return "", err
+		}
+		if earlier, err := load(m); err == nil && earlier.calls(s) {
+			return earlier.ownCallID(), nil
+		}
+		if seen++; seen == recentMessages {
+			break
+		}
+	}
+	return s.ownCallID(), nil
+}
+
+func (h *History) request(it item, callID string) convmem.WriteRequest {
 	return convmem.WriteRequest{
 		SessionID: h.session,
 		Role:      it.stored.role(),
 		Content:   it.stored.text(),
-		Metadata:  convmem.MetadataPatch{ToolCallID: &id},
-		Payload:   convmem.Payload{Type: payloadType, Data: it.data},
+		Metadata:  convmem.MetadataPatch{ToolCallID: &callID},
+		Payload:   convmem.Payload{Type: typeMessage, Data: it.data},
 	}
 }
 

@@ -28,6 +28,10 @@ func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) { return nil, 
 // TestMain keeps the framework's token counter from loading its vocabulary: without
 // it the counter takes four characters for a token, and says so in the log.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(replacerVariable); dir != "" {
+		log.Print(replaceForever(dir))
+		os.Exit(replacerFailed)
+	}
 	os.Exit(func() int {
 		cache, err := os.MkdirTemp("", "no-vocabulary-")
 		if err != nil {

@@ -2,10 +2,12 @@ package langchaingo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"example.com/convmem"
@@ -61,15 +63,38 @@ func newItem(field string, message llms.ChatMessage) (item, error) {
 		return item{}, invalid(field, fmt.Sprintf(
 			"%T, want AIChatMessage, HumanChatMessage, SystemChatMessage, GenericChatMessage, FunctionChatMessage or ToolChatMessage of package llms", message))
 	}
-	data, err := s.encode()
-	if err != nil {
-		return item{}, invalid(field, "has no JSON")
+	if err := s.checkIDs(field); err != nil {
+		return item{}, err
 	}
+	data := s.encode()
 	// The encoder replaces what is not UTF-8, which would be another message.
 	if back, err := decode(data); err != nil || !reflect.DeepEqual(back, s) {
 		return item{}, invalid(field, "a text in it is not valid UTF-8")
 	}
+	if len(data) > convmem.MaxPayloadBytes {
+		return item{}, invalid(field, fmt.Sprintf("%d bytes as JSON, at most %d", len(data), convmem.MaxPayloadBytes))
+	}
 	return item{s, data}, nil
+}
+
+// checkIDs checks every text that may be a call id in the store.
+func (s stored) checkIDs(field string) error {
+	ids := [][2]string{{"tool_call_id", s.ID}}
+	if s.Type == typeFunction {
+		ids = append(ids, [2]string{"name", s.Name})
+	}
+	if s.FunctionCall != nil {
+		ids = append(ids, [2]string{"function_call.name", s.FunctionCall.Name})
+	}
+	for i, c := range s.ToolCalls {
+		ids = append(ids, [2]string{fmt.Sprintf("tool_calls[%d].id", i), c.ID})
+	}
+	for _, id := range ids {
+		if len(id[1]) > convmem.MaxToolCallIDBytes {
+			return invalid(field+"."+id[0], fmt.Sprintf("%d bytes, at most %d", len(id[1]), convmem.MaxToolCallIDBytes))
+		}
+	}
+	return nil
 }
 
 func invalid(field, message string) error {
@@ -104,7 +129,7 @@ func (s stored) message() llms.ChatMessage {
 	case typeAI:
 		return llms.AIChatMessage{
 			Content: s.Content, ReasoningContent: s.ReasoningContent,
-			FunctionCall: (*llms.FunctionCall)(s.FunctionCall), ToolCalls: s.calls(),
+			FunctionCall: (*llms.FunctionCall)(s.FunctionCall), ToolCalls: loadCalls(s.ToolCalls),
 		}
 	case typeHuman:
 		return llms.HumanChatMessage{Content: s.Content}
@@ -131,12 +156,12 @@ func storeCalls(calls []llms.ToolCall) []toolCall {
 	return all
 }
 
-func (s stored) calls() []llms.ToolCall {
-	if s.ToolCalls == nil {
+func loadCalls(calls []toolCall) []llms.ToolCall {
+	if calls == nil {
 		return nil
 	}
-	all := make([]llms.ToolCall, len(s.ToolCalls))
-	for i, c := range s.ToolCalls {
+	all := make([]llms.ToolCall, len(calls))
+	for i, c := range calls {
 		all[i] = llms.ToolCall{ID: c.ID, Type: c.Type, FunctionCall: (*llms.FunctionCall)(c.Function)}
 	}
 	return all
@@ -144,14 +169,12 @@ func (s stored) calls() []llms.ToolCall {
 
 // encode leaves <, > and & alone: six bytes for each would make large messages of
 // markup too large.
-func (s stored) encode() ([]byte, error) {
+func (s stored) encode() []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	_ = e.Encode(s) // texts have JSON, always
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // decode refuses fields it does not know: a newer version wrote them, and a list
@@ -187,49 +210,38 @@ func (s stored) text() string {
 		return s.Content
 	}
 	var lines []string
-	for _, f := range s.functions() {
-		if line := strings.TrimSpace(f.Name + " " + f.Arguments); line != "" {
-			lines = append(lines, line)
+	for _, c := range append(slices.Clone(s.ToolCalls), toolCall{Function: s.FunctionCall}) {
+		if f := c.Function; f != nil {
+			lines = append(lines, strings.TrimSpace(f.Name+" "+f.Arguments))
 		}
 	}
-	if len(lines) == 0 {
-		return "[" + s.Type + "]"
-	}
-	return strings.Join(lines, "\n")
+	return cmp.Or(strings.TrimSpace(strings.Join(lines, "\n")), "["+s.Type+"]")
 }
 
-// functions are those that the message calls.
-func (s stored) functions() []functionCall {
-	var all []functionCall
+// ownCallID is the id in the store of an answer that calls, or of a result whose
+// call is not known. convmem has one for each message, so the first id of an answer
+// stands for all that it calls; functions have a name only, which may be used again.
+func (s stored) ownCallID() string {
 	for _, c := range s.ToolCalls {
-		if c.Function != nil {
-			all = append(all, *c.Function)
+		if c.ID != "" {
+			return c.ID
 		}
 	}
-	if s.FunctionCall != nil {
-		all = append(all, *s.FunctionCall)
-	}
-	return all
-}
-
-// callID is the id that calls share with their results. convmem knows one for each
-// message, so that of the first call stands for all that were made together.
-// Functions have a name only, which may be used again.
-func (s stored) callID(earlier []stored) string {
 	switch {
-	case len(s.ToolCalls) > 0:
-		return s.ToolCalls[0].ID
 	case s.FunctionCall != nil:
 		return s.FunctionCall.Name
 	case s.Type == typeFunction:
 		return s.Name
 	}
-	for i := len(earlier) - 1; i >= 0 && s.ID != ""; i-- {
-		for _, c := range earlier[i].ToolCalls {
-			if c.ID == s.ID {
-				return earlier[i].ToolCalls[0].ID
-			}
-		}
-	}
 	return s.ID
+}
+
+func (s stored) isResult() bool { return s.Type == typeTool || s.Type == typeFunction }
+
+// calls reports whether s makes the call of a result.
+func (s stored) calls(result stored) bool {
+	if result.Type == typeFunction {
+		return s.FunctionCall != nil && s.FunctionCall.Name == result.Name
+	}
+	return slices.ContainsFunc(s.ToolCalls, func(c toolCall) bool { return c.ID == result.ID })
 }

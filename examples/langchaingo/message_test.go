@@ -161,29 +161,75 @@ func shows(t *testing.T, s langchaingo.Store) {
 	}
 }
 
-// A window has the answer with two calls only together with both results.
+// A window has an answer only together with all results of its calls, also where not
+// every call has an id, where a function was called beside tools, and over many
+// pages. Where there is no id at all the answer is there without its results.
 func TestWindowKeepsCallsWithResults(t *testing.T) {
-	db := storetest.Open(t)
-	h := langchaingo.NewHistory(db, "s")
-	for _, m := range variantMessages()[6:9] {
-		ok(t, "add", h.AddMessage(ctx, m))
+	f := &llms.FunctionCall{Name: "f", Arguments: "{}"}
+	answer := func(function *llms.FunctionCall, ids ...string) llms.AIChatMessage {
+		m := llms.AIChatMessage{FunctionCall: function}
+		for _, id := range ids {
+			m.ToolCalls = append(m.ToolCalls, llms.ToolCall{ID: id, FunctionCall: f})
+		}
+		return m
 	}
-	ok(t, "add", h.AddAIMessage(ctx, "Done."))
-	for bound, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 4, 9: 4} {
-		window, err := convmem.Window(ctx, db, convmem.WindowRequest{SessionID: "s", MaxMessages: bound})
-		ok(t, "window", err)
-		same(t, fmt.Sprintf("window of %d", bound), len(window.Messages), want)
+	result := func(id string) llms.ChatMessage { return llms.ToolChatMessage{ID: id, Content: "r"} }
+	function := llms.FunctionChatMessage{Name: "f", Content: "r"}
+	large := []llms.ChatMessage{answer(nil, "0", "1", "2", "3", "4", "5", "6", "7")}
+	for i := range 8 {
+		large = append(large, llms.ToolChatMessage{ID: fmt.Sprint(i), Content: strings.Repeat("x", 300)})
+	}
+	for name, c := range map[string]struct {
+		list  []llms.ChatMessage
+		whole int // messages of the whole list in a window
+	}{
+		"two calls":               {[]llms.ChatMessage{answer(nil, "c1", "c2"), result("c2"), result("c1")}, 3},
+		"the first without id":    {[]llms.ChatMessage{answer(nil, "", "c2"), result("c2"), result("")}, 3},
+		"function beside a call":  {[]llms.ChatMessage{answer(f, "c1"), function, result("c1")}, 3},
+		"function beside no id":   {[]llms.ChatMessage{answer(f, ""), function, result("")}, 3},
+		"function":                {[]llms.ChatMessage{answer(f), function}, 2},
+		"function, used again":    {[]llms.ChatMessage{answer(f, "c1"), function, result("c1"), answer(f, "c2"), function, result("c2")}, 6},
+		"ids used again":          {[]llms.ChatMessage{answer(nil, "0", "1"), result("0"), result("1"), answer(nil, "1", "0"), result("0"), result("1")}, 6},
+		"over many pages":         {large, 9},
+		"no id":                   {[]llms.ChatMessage{answer(nil, ""), result("")}, 1},
+		"no call of the function": {[]llms.ChatMessage{answer(nil, "c1"), function, result("c1")}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, all := small(t), small(t)
+			for _, m := range c.list {
+				ok(t, "add", langchaingo.NewHistory(one, "s").AddMessage(ctx, m))
+			}
+			ok(t, "set", langchaingo.NewHistory(all, "s").SetMessages(ctx, c.list))
+			for _, db := range []*convmem.DB{one, all} {
+				ok(t, "add", langchaingo.NewHistory(db, "s").AddAIMessage(ctx, "Done."))
+				for bound, want := range map[int]int{1: 1, 2: 1, 99: c.whole + 1} {
+					if c.whole == 1 && bound == 2 {
+						want = 2
+					}
+					window, err := convmem.Window(ctx, db, convmem.WindowRequest{SessionID: "s", MaxMessages: bound})
+					ok(t, "window", err)
+					same(t, fmt.Sprintf("window of %d", bound), len(window.Messages), want)
+				}
+			}
+		})
 	}
 }
 
-// AddMessage finds the call among the newest 100 messages and no further back.
+// AddMessage finds the call among the newest 100 messages, in one page, and no
+// further back.
 func TestCallTooFarBack(t *testing.T) {
-	for between, want := range map[int]string{99: "c1", 100: "c2"} {
-		db := storetest.Open(t)
-		h := langchaingo.NewHistory(db, "s")
-		ok(t, "set", h.SetMessages(ctx, append(variantMessages()[6:7], humans(strings.Repeat("x ", between))...)))
+	for between, want := range map[int]string{0: "c1", 99: "c1", 100: "c2"} {
+		counted := &calls{Store: storetest.Open(t)}
+		h := langchaingo.NewHistory(counted, "s")
+		ok(t, "set", h.SetMessages(ctx, append(append(humans("a"), variantMessages()[6]), humans(strings.Repeat("x ", between))...)))
+		counted.reads.Store(0)
 		ok(t, "add", h.AddMessage(ctx, llms.ToolChatMessage{ID: "c2", Content: "Late."}))
-		same(t, "call id", raw(t, db, "s")[between+1].Metadata.ToolCallID, want)
+		same(t, "reads", counted.reads.Load(), int64(1))
+		same(t, "call id", raw(t, counted, "s")[between+2].Metadata.ToolCallID, want)
+		counted.reads.Store(0)
+		ok(t, "add", h.AddUserMessage(ctx, "b"))
+		ok(t, "add", h.AddMessage(ctx, variantMessages()[6]))
+		same(t, "reads for what is no result", counted.reads.Load(), int64(0))
 	}
 }
 

@@ -12,15 +12,14 @@ import (
 const (
 	// typeMessage is a message of this package.
 	typeMessage = "langchaingo.message"
-	// typeFirst is one with which the history begins: of several the newest
-	// counts, and what stands before it is gone. Without data it marks the message of
-	// another program, which had no payload.
-	typeFirst = "langchaingo.message.first"
+	// typeEnd marks what SetMessages replaces: a message of this type and all
+	// before it are gone.
+	typeEnd = "langchaingo.end"
 )
 
 const (
-	maxAttempts = 10  // to read or to replace a history that others change meanwhile
-	recentCalls = 100 // messages in which AddMessage looks for a call
+	maxAttempts    = 10  // to read a history that others change meanwhile
+	recentMessages = 100 // among which AddMessage looks for a call
 )
 
 // FromMessage returns the chat message that a message of a store stands for, such
@@ -36,8 +35,7 @@ func FromMessage(m convmem.Message) (llms.ChatMessage, error) {
 }
 
 func load(m convmem.Message) (stored, error) {
-	ours := m.Payload.Type == typeMessage || m.Payload.Type == typeFirst && len(m.Payload.Data) > 0
-	if !ours {
+	if m.Payload.Type != typeMessage {
 		return plain(m), nil
 	}
 	s, err := decode(m.Payload.Data)
@@ -66,32 +64,15 @@ func plain(m convmem.Message) stored {
 // entry is a message of the history as it was read.
 type entry struct {
 	item
-	id       string
-	revision int64
-	payload  convmem.Payload
-}
-
-func newEntry(m convmem.Message) (entry, error) {
-	s, err := load(m)
-	if err != nil {
-		return entry{}, err
-	}
-	data, err := s.encode()
-	return entry{item{s, data}, m.ID, m.Revision, m.Payload}, err
+	id string
 }
 
 // view is the session, oldest first.
 type view struct {
-	hidden  []string // ids before the history, left behind by a SetMessages that died
+	hidden  []string // ids up to the newest mark
 	visible []entry
+	begin   string // the id of the first visible message
 	pages   int
-}
-
-func (v view) begin() string {
-	if len(v.visible) == 0 {
-		return ""
-	}
-	return v.visible[0].id
 }
 
 // read returns the history as it was at one time. One page is that by itself. Of
@@ -99,13 +80,13 @@ func (v view) begin() string {
 // oldest first, so when the history still begins where it began before, everything
 // behind was there.
 func (h *History) read(ctx context.Context) (view, error) {
-	before, err := h.collect(ctx)
-	for range maxAttempts {
-		if err != nil || before.pages == 1 {
-			return before, err
+	var before view
+	for attempt := range maxAttempts {
+		now, err := h.collect(ctx)
+		if err != nil {
+			return view{}, err
 		}
-		var now view
-		if now, err = h.collect(ctx); err == nil && now.begin() == before.begin() {
+		if now.pages == 1 || attempt > 0 && now.begin == before.begin {
 			return now, nil
 		}
 		before = now
@@ -113,27 +94,25 @@ func (h *History) read(ctx context.Context) (view, error) {
 	return view{}, &convmem.Error{Op: "read", Code: convmem.CodeBusy, Message: "the history changed through every attempt to read it"}
 }
 
-// collect reads the session once, newest first: the first mark that it meets is
-// the one that counts.
+// collect reads the session once, newest first.
 func (h *History) collect(ctx context.Context) (view, error) {
 	var v view
-	begun := false
+	ended := false
 	reads := &countedReads{Store: h.store}
 	all := convmem.HistoryRequest{SessionID: h.session, Order: convmem.OrderDescending, Limit: convmem.MaxReadLimit}
 	for m, err := range convmem.AllMessages(ctx, reads, all) {
 		if err != nil {
 			return view{}, err
 		}
-		if begun {
+		if ended = ended || m.Payload.Type == typeEnd; ended {
 			v.hidden = append(v.hidden, m.ID)
 			continue
 		}
-		e, err := newEntry(m)
+		s, err := load(m)
 		if err != nil {
 			return view{}, err
 		}
-		v.visible = append(v.visible, e)
-		begun = m.Payload.Type == typeFirst
+		v.visible, v.begin = append(v.visible, entry{item{s, s.encode()}, m.ID}), m.ID
 	}
 	slices.Reverse(v.hidden)
 	slices.Reverse(v.visible)
@@ -150,22 +129,4 @@ type countedReads struct {
 func (c *countedReads) Read(ctx context.Context, r convmem.ReadRequest) (convmem.ReadResult, error) {
 	c.pages++
 	return c.Store.Read(ctx, r)
-}
-
-// recent returns the newest messages, oldest first, for what they call. What does
-// not decode calls nothing.
-func (h *History) recent(ctx context.Context) ([]stored, error) {
-	page, err := convmem.History(ctx, h.store, convmem.HistoryRequest{
-		SessionID: h.session, Order: convmem.OrderDescending, Limit: recentCalls,
-	})
-	if err != nil {
-		return nil, err
-	}
-	var all []stored
-	for _, m := range slices.Backward(page.Messages) {
-		if s, err := load(m); err == nil {
-			all = append(all, s)
-		}
-	}
-	return all, nil
 }

@@ -6,21 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/convmem"
 	"github.com/tmc/langchaingo/llms"
 )
 
-// SetMessages replaces the history, all or nothing: every reader sees the old list
-// or the new one, also after a crash. An empty list is Clear. What the history
-// already has is not written again; the package comment says what that costs. A list
-// of which more than 1000 messages or 64 MiB must be written is refused with
-// VALIDATION_ERROR, and so is one with a message that AddMessage refuses: the error
-// names it, as in "messages[3]".
+// SetMessages replaces the history: every reader through a History sees the old
+// list or the new one, also after a crash. An empty list is Clear. The package
+// comment says what it costs and what others may do meanwhile. More than 999 messages
+// written anew, 1000 added, or 64 MiB of either are refused with VALIDATION_ERROR. So
+// is a message that AddMessage refuses: the error names it, as in "messages[3]".
 //
 // After a failure the history is the old list or, where only the deletion of what
-// was replaced failed, the new one; Messages tells. The next SetMessages or Clear
-// deletes what was left.
+// was replaced failed or was cancelled, the new one; Messages tells. The next
+// SetMessages or Clear deletes what was left.
 func (h *History) SetMessages(ctx context.Context, messages []llms.ChatMessage) error {
 	return failed("set messages", h.set(ctx, messages))
 }
@@ -36,41 +36,42 @@ func (h *History) set(ctx context.Context, messages []llms.ChatMessage) error {
 	if len(list) == 0 {
 		return h.clear(ctx)
 	}
-	var err error
-	for range maxAttempts {
-		err = h.replace(ctx, list)
-		if !errors.Is(err, convmem.ErrConflict) && !errors.Is(err, convmem.ErrNotFound) {
-			break
-		}
-	}
-	return err
-}
-
-// replace fails with CONFLICT or NOT_FOUND, and has changed nothing then, where
-// somebody changed the message that was to begin the history.
-func (h *History) replace(ctx context.Context, list []item) error {
 	v, err := h.read(ctx)
 	if err != nil {
 		return err
 	}
-	// First, while the mark before which they stand is surely there.
-	if err := h.delete(ctx, v.hidden); err != nil {
+	if err := h.delete(ctx, v.hidden...); err != nil {
 		return err
 	}
-	old, dropped := v.visible, len(v.visible)-len(list)
-	if begins(list, old) {
-		return h.append(ctx, old, list[len(old):])
-	}
-	if dropped < 0 || !begins(list, old[dropped:]) || !canBegin(old[dropped], dropped) {
-		dropped = len(old)
-		err = h.write(ctx, nil, list, typeFirst)
-	} else if dropped > 1 {
-		err = h.begin(ctx, old[dropped])
+	return h.replace(ctx, v.visible, list)
+}
+
+// replace makes its one change that counts, and then deletes what that has hidden.
+func (h *History) replace(ctx context.Context, old []entry, list []item) error {
+	dropped := len(old) - len(list)
+	var err error
+	switch {
+	case begins(list, old):
+		return h.write(ctx, list, len(old))
+	case dropped < 0 || !begins(list, old[dropped:]):
+		err = h.write(ctx, list, 0, convmem.WriteRequest{
+			SessionID: h.session, Role: convmem.RoleSystem, Content: "[replaced]", Payload: convmem.Payload{Type: typeEnd},
+		})
+	case dropped == 1: // one Delete is all or nothing by itself
+		return h.delete(ctx, old[0].id)
+	default:
+		err = h.mark(ctx, old[:dropped])
 	}
 	if err != nil {
 		return err
 	}
-	return h.delete(ctx, idsOf(old[:dropped]))
+	// Read again, for what others added before the mark. That may take several
+	// pages: what is behind a mark stays behind it.
+	v, err := h.collect(ctx)
+	if err != nil {
+		return err
+	}
+	return h.delete(ctx, v.hidden...)
 }
 
 // begins reports whether a list begins with what was read.
@@ -80,67 +81,68 @@ func begins(list []item, old []entry) bool {
 	})
 }
 
-// canBegin reports whether an entry can be the first without the dropped ones. One
-// message goes with one Delete, which needs no mark; else the mark needs a payload
-// that is not another program's.
-func canBegin(e entry, dropped int) bool {
-	switch e.payload.Type {
-	case typeMessage, typeFirst:
-		return true
-	case "":
-		return len(e.payload.Data) == 0 || dropped == 1
-	}
-	return dropped == 1
-}
-
-// begin marks an entry, as it was read, as the first.
-func (h *History) begin(ctx context.Context, e entry) error {
-	_, err := h.store.Update(ctx, convmem.UpdateRequest{
-		MessageID: e.id, ExpectedRevision: e.revision,
-		Payload: &convmem.Payload{Type: typeFirst, Data: e.payload.Data},
-	})
-	return err
-}
-
-func (h *History) append(ctx context.Context, old []entry, list []item) error {
-	if len(list) == 0 {
-		return nil
-	}
-	earlier := make([]stored, len(old))
-	for i, e := range old {
-		earlier[i] = e.stored
-	}
-	return h.write(ctx, earlier, list, typeMessage)
-}
-
-// write adds a list behind what is there, all or nothing; first is the payload
-// type of its first message.
-func (h *History) write(ctx context.Context, earlier []stored, list []item, first string) error {
-	requests := make([]convmem.WriteRequest, len(list))
-	payloadType := first
-	for i, it := range list {
-		requests[i] = h.request(it, earlier, payloadType)
-		earlier, payloadType = append(earlier, it.stored), typeMessage
-	}
-	_, err := h.store.WriteBatch(ctx, convmem.WriteBatchRequest{Messages: requests})
-	return err
-}
-
-// delete goes from the oldest to the newest, which read relies on. That somebody
-// else deleted a message already is as good.
-func (h *History) delete(ctx context.Context, ids []string) error {
-	for _, id := range ids {
-		if _, err := h.store.Delete(ctx, convmem.DeleteRequest{MessageID: id, SessionID: h.session}); err != nil {
+// mark marks the newest of the dropped messages that is still there. Where somebody
+// deleted them all, they are gone as they should be.
+func (h *History) mark(ctx context.Context, dropped []entry) error {
+	for _, e := range slices.Backward(dropped) {
+		_, err := h.store.Update(ctx, convmem.UpdateRequest{MessageID: e.id, Payload: &convmem.Payload{Type: typeEnd}})
+		if !errors.Is(err, convmem.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
-func idsOf(entries []entry) []string {
-	ids := make([]string, len(entries))
-	for i, e := range entries {
-		ids[i] = e.id
+// write adds a list from one place on, all or nothing, behind other requests.
+func (h *History) write(ctx context.Context, list []item, from int, requests ...convmem.WriteRequest) error {
+	shift := from - len(requests)
+	for i := from; i < len(list); i++ {
+		requests = append(requests, h.request(list[i], callIDIn(list[:i], list[i].stored)))
 	}
-	return ids
+	switch {
+	case len(requests) == 0:
+		return nil
+	case len(requests) > convmem.MaxBatchMessages:
+		return invalid("messages", fmt.Sprintf("%d would be written, at most %d written anew or %d added",
+			len(list)-from, convmem.MaxBatchMessages-1, convmem.MaxBatchMessages))
+	}
+	_, err := h.store.WriteBatch(ctx, convmem.WriteBatchRequest{Messages: requests})
+	return ofList(err, shift)
+}
+
+// callIDIn looks for the call of a result among the messages before it.
+func callIDIn(earlier []item, s stored) string {
+	if s.isResult() {
+		for _, it := range slices.Backward(earlier) {
+			if it.stored.calls(s) {
+				return it.stored.ownCallID()
+			}
+		}
+	}
+	return s.ownCallID()
+}
+
+// ofList makes the error of a batch name the message of the caller's list; one of
+// the mark counts for the first.
+func ofList(err error, shift int) error {
+	var e *convmem.Error
+	if !errors.As(err, &e) || !strings.HasPrefix(e.Field, "messages[") {
+		return err
+	}
+	named, place := *e, 0
+	fmt.Sscanf(e.Field, "messages[%d]", &place)
+	_, rest, _ := strings.Cut(e.Field, "]")
+	named.Field = fmt.Sprintf("messages[%d]%s", max(place+shift, 0), rest)
+	return &named
+}
+
+// delete goes from the oldest to the newest: a mark goes after all that it hides,
+// and read relies on it too. That somebody else deleted a message already is as good.
+func (h *History) delete(ctx context.Context, ids ...string) error {
+	for _, id := range ids {
+		if _, err := h.store.Delete(ctx, convmem.DeleteRequest{MessageID: id, SessionID: h.session}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

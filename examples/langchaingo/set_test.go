@@ -1,8 +1,11 @@
 package langchaingo_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,11 +31,11 @@ func replacements() []replacement {
 		{"without one of equal ones", "a a a a", "a a a", 0, 0, 1, 0},
 		{"without two", "a b c d", "c d", 0, 1, 2, 0},
 		{"all but the last", "a b c d e f", "f", 0, 1, 5, 0},
-		{"without two, with one more", "a b c d", "c d e", 1, 0, 4, 0},
-		{"without the last", "a b c", "a b", 1, 0, 3, 0},
-		{"another order", "a b c", "b a c", 1, 0, 3, 0},
-		{"something else", "a b c", "x y", 1, 0, 3, 0},
-		{"something longer", "a b", "x y z", 1, 0, 2, 0},
+		{"without two, with one more", "a b c d", "c d e", 1, 0, 5, 0},
+		{"without the last", "a b c", "a b", 1, 0, 4, 0},
+		{"another order", "a b c", "b a c", 1, 0, 4, 0},
+		{"something else", "a b c", "x y", 1, 0, 4, 0},
+		{"something longer", "a b", "x y z", 1, 0, 3, 0},
 		{"nothing", "a b c", "", 0, 0, 0, 1},
 		{"nothing of nothing", "", "", 0, 0, 0, 1},
 	}
@@ -119,72 +122,146 @@ func failure(t *testing.T, r replacement, n int, c *calls, old, new *int) bool {
 	return true
 }
 
-// What a dead process left behind the mark does not come back when the message with
-// the mark is the next one to go.
+// What a dead process left behind does not come back, whatever is set next and
+// whatever other programs delete.
 func TestLeftoversDoNotComeBack(t *testing.T) {
-	for _, next := range []string{"d", "c d", "c d e", "x", ""} {
-		t.Run(next, func(t *testing.T) {
-			db := storetest.Open(t)
-			h := langchaingo.NewHistory(db, "s")
-			ok(t, "set", h.SetMessages(ctx, humans("a b c d")))
-			c := &calls{Store: db}
-			c.failFrom(3) // read, update, then the first delete
-			fails(t, "set", langchaingo.NewHistory(c, "s").SetMessages(ctx, humans("c d")), convmem.CodeIO)
-			same(t, "stored", len(raw(t, db, "s")), 4)
-			same(t, "messages", texts(t, h), "c d")
+	for _, left := range []string{"c d", "x y"} {
+		for _, next := range []string{"", left, left[2:], left + " e", "z", left[:1]} {
+			t.Run(left+" to "+next, func(t *testing.T) {
+				db := storetest.Open(t)
+				h := langchaingo.NewHistory(db, "s")
+				ok(t, "set", h.SetMessages(ctx, humans("a b c d")))
+				c := &calls{Store: db}
+				c.failFrom(4) // read, mark, read, then the first Delete
+				fails(t, "set", langchaingo.NewHistory(c, "s").SetMessages(ctx, humans(left)), convmem.CodeIO)
+				same(t, "messages", texts(t, h), left)
 
-			again := &calls{Store: db}
-			again.failFrom(3) // the second of the leftovers cannot be deleted
-			if next != "" {
-				fails(t, "set", langchaingo.NewHistory(again, "s").SetMessages(ctx, humans(next)), convmem.CodeIO)
-				same(t, "messages", texts(t, h), "c d")
-			}
-			ok(t, "set", h.SetMessages(ctx, humans(next)))
-			same(t, "messages", texts(t, h), next)
-			same(t, "stored", len(raw(t, db, "s")), len(strings.Fields(next)))
-		})
+				again := &calls{Store: db}
+				again.failFrom(3) // read, one of the leftovers, not the second
+				if next != "" {
+					fails(t, "set", langchaingo.NewHistory(again, "s").SetMessages(ctx, humans(next)), convmem.CodeIO)
+				}
+				same(t, "messages", texts(t, h), left)
+				all := raw(t, db, "s")
+				ok(t, "delete", remove(db, all[len(all)-2].ID))
+				same(t, "messages without the first", texts(t, h), left[2:])
+				ok(t, "set", h.SetMessages(ctx, humans(next)))
+				same(t, "messages", texts(t, h), next)
+				same(t, "stored", len(raw(t, db, "s")), len(strings.Fields(next)))
+			})
+		}
 	}
 }
 
-// A message of another program that becomes the first keeps its content and what it
-// had beside it; one with another payload is written anew.
-func TestTrimToAMessageOfAnotherProgram(t *testing.T) {
+// deletions is a store that notes what is deleted.
+type deletions struct {
+	*convmem.DB
+	ids []string
+}
+
+func (d *deletions) Delete(ctx context.Context, r convmem.DeleteRequest) (convmem.DeleteResult, error) {
+	d.ids = append(d.ids, r.MessageID)
+	return d.DB.Delete(ctx, r)
+}
+
+// What is replaced goes from the oldest to the newest, the mark last, and nothing
+// else goes: at once, and where the next SetMessages cleans up.
+func TestOrderOfDeletion(t *testing.T) {
+	for _, new := range []string{"d e", "x y"} {
+		db := storetest.Open(t)
+		d := &deletions{DB: db}
+		h := langchaingo.NewHistory(d, "s")
+		for _, died := range []bool{false, true} {
+			ok(t, "clear", h.Clear(ctx))
+			ok(t, "set", h.SetMessages(ctx, humans("a b c d e")))
+			c := &calls{Store: d}
+			if died {
+				c.failFrom(4)
+			}
+			err := langchaingo.NewHistory(c, "s").SetMessages(ctx, humans(new))
+			same(t, "failed", err != nil, died)
+			var want []string
+			if died {
+				all := raw(t, db, "s")
+				for _, m := range all[:len(all)-2] {
+					want = append(want, m.ID)
+				}
+				d.ids = nil
+				ok(t, "set again", h.SetMessages(ctx, humans(new)))
+				same(t, "deleted", d.ids, want)
+			}
+			if !slices.IsSorted(d.ids) || len(d.ids) < 3 {
+				t.Errorf("deleted %v", d.ids)
+			}
+			same(t, "stored", len(raw(t, db, "s")), 2)
+			d.ids = nil
+		}
+	}
+}
+
+// A trim leaves alone what other programs wrote and what they keep beside it. A list
+// that is written anew has the text, and of a result the call id.
+func TestMessagesOfOthersAreKept(t *testing.T) {
 	for name, c := range map[string]struct {
-		payload convmem.Payload
-		new     string
+		new     func(list []llms.ChatMessage) []llms.ChatMessage
 		changes int64
 		kept    bool
 	}{
-		"no payload":                  {convmem.Payload{}, "c d", 3, true},
-		"another payload":             {convmem.Payload{Type: "other", Data: []byte("1")}, "c d", 5, false},
-		"data of no type":             {convmem.Payload{Data: []byte("1")}, "c d", 5, false},
-		"another payload, one less":   {convmem.Payload{Type: "other", Data: []byte("1")}, "b c d", 1, true},
-		"another payload, one behind": {convmem.Payload{Type: "other", Data: []byte("1")}, "a b c d e", 1, true},
+		"trimmed by one": {func(list []llms.ChatMessage) []llms.ChatMessage { return list[1:] }, 1, true},
+		"trimmed by two": {func(list []llms.ChatMessage) []llms.ChatMessage { return list[2:] }, 3, true},
+		"added":          {func(list []llms.ChatMessage) []llms.ChatMessage { return append(list, humans("e")...) }, 1, true},
+		"written anew":   {func(list []llms.ChatMessage) []llms.ChatMessage { return append(humans("z"), list[2:]...) }, 6, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := storetest.Open(t)
 			counted := &calls{Store: db}
 			h := langchaingo.NewHistory(counted, "s")
 			ok(t, "set", h.SetMessages(ctx, humans("a b")))
-			written, err := db.Write(ctx, convmem.WriteRequest{
-				SessionID: "s", Role: convmem.RoleUser, Content: "c", Payload: c.payload,
-				Metadata: convmem.MetadataPatch{Tags: []string{"tag"}},
-			})
-			ok(t, "write", err)
-			ok(t, "add", h.AddUserMessage(ctx, "d"))
-			before := counted.changes()
-			ok(t, "set", h.SetMessages(ctx, humans(c.new)))
+			id := "call"
+			for _, r := range []convmem.WriteRequest{
+				{Role: convmem.RoleAssistant, Content: "c", Payload: convmem.Payload{Type: "other", Data: []byte("1")}},
+				{Role: convmem.RoleTool, Content: "d", Payload: convmem.Payload{Data: []byte("1")}},
+			} {
+				r.SessionID, r.Metadata = "s", convmem.MetadataPatch{ToolCallID: &id, Tags: []string{"tag"}, Tier: convmem.TierLong}
+				_, err := db.Write(ctx, r)
+				ok(t, "write", err)
+			}
+			written := raw(t, db, "s")[2:]
+			list, before := c.new(messages(t, h)), counted.changes()
+			ok(t, "set", h.SetMessages(ctx, list))
 			same(t, "changes", counted.changes()-before, c.changes)
-			same(t, "messages", texts(t, h), c.new)
-			same(t, "stored", len(raw(t, db, "s")), len(strings.Fields(c.new)))
+			same(t, "messages", messages(t, h), list)
+			all := raw(t, db, "s")
+			same(t, "stored", len(all), len(list))
 			kept := false
-			for _, m := range raw(t, db, "s") {
-				if m.ID == written.Message.ID {
-					kept = cmp.Equal(m.Metadata, written.Message.Metadata) && m.Content == "c"
-				}
+			for i := range len(all) - 1 {
+				kept = kept || cmp.Equal(all[i:i+2], written)
 			}
 			same(t, "kept", kept, c.kept)
+			for _, m := range all {
+				if m.Role == convmem.RoleTool {
+					same(t, "call id of the result", m.Metadata.ToolCallID, id)
+				}
+			}
 		})
+	}
+}
+
+// No mark outlives a success: what an import brings back is there, and stays.
+func TestImportAfterReplacement(t *testing.T) {
+	for new, want := range map[string]string{"b c d": "a b c d", "c d": "a b c d", "x": "a b c d x"} {
+		db := storetest.Open(t)
+		h := langchaingo.NewHistory(db, "s")
+		ok(t, "set", h.SetMessages(ctx, humans("a b c d")))
+		var saved bytes.Buffer
+		_, err := db.Export(ctx, &saved, nil)
+		ok(t, "export", err)
+		ok(t, "set", h.SetMessages(ctx, humans(new)))
+		_, err = db.Import(ctx, &saved, nil)
+		ok(t, "import", err)
+		same(t, "imported", texts(t, h), want)
+		ok(t, "set the same", h.SetMessages(ctx, messages(t, h)))
+		same(t, "messages", texts(t, h), want)
 	}
 }
 
