@@ -100,6 +100,7 @@ var effects = map[string]faultfs.Effect{
 // The n-th operation fails, for every n and in every way. Nothing acknowledged
 // is lost, nothing is written after a failed sync, and the store opens again.
 func TestEveryOperationFails(t *testing.T) {
+	sweep(t)
 	for name, effect := range effects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ import (
 
 // What could be written but not read again is refused, and the log goes on.
 func TestRefusedChanges(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	m := vfs.NewMem(0)
 	l := mustOpen(t, m)
 	must(t, update(l, put(1, "one")))

@@ -270,7 +270,7 @@ func TestSalvageCutOut(t *testing.T) {
 // TestSalvageLargePayloads: frames longer than what is read at a time, and
 // damage longer than that.
 func TestSalvageLargePayloads(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	m := vfs.NewMem(0)
 	l, err := openTest(m)
 	if err != nil {

@@ -300,7 +300,7 @@ func TestSalvageOneFrame(t *testing.T) {
 
 // TestSalvageDamagedLock flips every bit of LOCK while the header is lost.
 func TestSalvageDamagedLock(t *testing.T) {
-	t.Parallel()
+	sweep(t)
 	s := soundStore(t, true)
 	damaged := bytes.Clone(s.log)
 	clear(damaged[:headerSize+8])

@@ -110,6 +110,7 @@ func TestNamespace(t *testing.T) {
 	storetest.Run(t, views("tenant", "", "neighbour"))
 }
 func TestNamespaceBeside(t *testing.T) {
+	withoutRaceDetector(t)
 	t.Parallel()
 	storetest.Run(t, views("", "tenant", "neighbour"))
 }
@@ -119,6 +120,7 @@ func TestNamespaceRandom(t *testing.T) {
 	storetest.RunRandom(t, views("tenant", "", "t"))
 }
 func TestNamespaceBesideRandom(t *testing.T) {
+	withoutRaceDetector(t)
 	t.Parallel()
 	storetest.RunRandom(t, views("", "tenant"))
 }
