@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -279,5 +280,31 @@ func TestBrokenInput(t *testing.T) {
 	in := io.MultiReader(strings.NewReader(initialize+"\n"), brokenReader{})
 	if err := serve(context.Background(), newModel(), nil, in, io.Discard, standardPatience); !errors.Is(err, errBroken) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// The id of a cancelled call is free again once the call has ended, although no
+// answer says so.
+func TestCancelledIDIsFreeAgain(t *testing.T) {
+	var out bytes.Buffer
+	s := newStdio(t.Context(), slog.New(slog.DiscardHandler), &out, patience{afterInput: time.Hour, afterStop: time.Hour})
+	accepted := func(line string) bool { return s.accept(received{line: []byte(line)}) != nil }
+	const call = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	if !accepted(call) || !accepted(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`) {
+		t.Fatal("the call or its cancellation is refused")
+	}
+	if accepted(call) || !strings.Contains(out.String(), "still runs") {
+		t.Errorf("a second call with the id of one that runs is told %q", out.String())
+	}
+	out.Reset()
+	id, err := jsonrpc.MakeID(1.0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), &jsonrpc.Response{ID: id, Result: []byte("{}")}); err != nil || out.Len() != 0 {
+		t.Errorf("the answer of a cancelled call: %q, %v", out.String(), err)
+	}
+	if !accepted(call) {
+		t.Errorf("the id is not free: %q", out.String())
 	}
 }
