@@ -119,24 +119,23 @@ func (c *call) onCopy(ctx context.Context, use func(*convmem.DB) error) error {
 	}
 	defer os.RemoveAll(dir)
 	dir = filepath.Join(dir, "copy")
-	stop := c.spin("copying")
-	err = c.read(ctx, func(db *convmem.DB) error { return db.Backup(ctx, dir) })
-	stop()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.copyTo(ctx, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return c.with(ctx, dir, false, use)
 }
 
 func backup(ctx context.Context, c *call) error {
+	if err := c.copyTo(ctx, c.arguments[0]); err != nil {
+		return err
+	}
+	return c.print(statusDocument{c.status(nil)}, "the copy is whole and was read back")
+}
+
+func (c *call) copyTo(ctx context.Context, dir string) error {
 	return c.read(ctx, func(db *convmem.DB) error {
-		stop := c.spin("copying")
-		err := db.Backup(ctx, c.arguments[0])
-		stop()
-		if err != nil {
-			return err
-		}
-		return c.print(statusDocument{c.status(nil)}, "the copy is whole and was read back")
+		defer c.spin("copying")()
+		return db.Backup(ctx, dir)
 	})
 }
 
