@@ -88,7 +88,7 @@ func TestAdaptersOfTheREADME(t *testing.T) {
 		if !strings.Contains(readFile(t, module+"/go.mod"), "\t"+framework+" "+version+"\n") {
 			t.Errorf("%s does not require %s %s", module, framework, version)
 		}
-		if !strings.Contains(readFile(t, manual), "\n// Package ") && !strings.HasPrefix(readFile(t, manual), "// Package ") {
+		if !strings.Contains("\n"+readFile(t, manual), "\n// Package ") {
 			t.Errorf("%s is no manual", manual)
 		}
 	}

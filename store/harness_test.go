@@ -22,9 +22,9 @@ import (
 // long makes the sweeps look at more images; CI sets it.
 var long = flag.Bool("long", false, "explore more crash images and fault points")
 
-// sweep is for tests that go through thousands of damaged or interrupted files in
-// one goroutine each. The race detector can find nothing in them and makes them
-// ten times slower.
+// sweep is for tests that go through thousands of damaged or interrupted files, or
+// megabytes, in one goroutine each. The race detector can find nothing in them and
+// makes them ten times slower.
 func sweep(t *testing.T) {
 	t.Helper()
 	info, ok := debug.ReadBuildInfo()
